@@ -1,0 +1,69 @@
+# `make run` and `make test` need nothing but Python 3.11 or newer and make. `make system` needs root on Debian.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.ONESHELL:
+.PHONY: run test check lock bench drills proofs system clean
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
+AROUND := $(BIN)/python -m labsite.embedded.around --
+ARGS ?=
+# Two processes are worth their start on the whole suite only.
+PARALLEL ?= $(if $(ARGS),,-n 2)
+
+run: .venv/installed
+	@exec $(BIN)/python manage.py up $(ARGS)
+
+test: .venv/installed-dev
+	@exec $(AROUND) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+check: .venv/installed-dev
+	@echo "ruff";           $(BIN)/ruff check .
+	echo "ruff format";    $(BIN)/ruff format --check .
+	echo "mypy";           $(BIN)/mypy labsite workspaces runs tests
+	echo "lint-imports";   $(BIN)/lint-imports --no-cache
+	echo "djade";          git ls-files -co --exclude-standard 'templates/*.html' | xargs -r $(BIN)/djade --check --target-version 5.2
+	echo "djlint";         $(BIN)/djlint --check --lint --profile django --quiet templates
+	echo "makemigrations"; $(AROUND) $(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: .venv/installed-dev
+	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(AROUND) $(BIN)/python "$$script" $(ARGS); done
+
+drills: .venv/installed-dev
+	@exec $(AROUND) $(BIN)/python -m pytest tests/drills tests/labsite --override-ini=addopts= $(ARGS)
+
+proofs: .venv/installed-dev
+	@exec $(BIN)/python manage.py prove $(ARGS)
+
+# The locks name neither a registry's host nor a path, so that they are the same wherever they are made.
+lock:
+	@test -d .venv-lock || $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip --quiet install uv
+	for name in requirements requirements-dev requirements-pool; do
+	  .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --no-emit-index-url --no-header \
+	    --python-version 3.11 $(ARGS) "$$name.in" -o "$$name.lock"
+	done
+
+system:
+	@exec bash .ci/system
+
+clean:
+	rm -rf .venv .venv-lock .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "labsite: Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv \
+	  || { rm -rf .venv; echo "labsite: $(PYTHON) cannot make environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+
+.venv/installed: requirements.lock | .venv/bin/python
+	@echo "installing what labsite runs on (half a minute, once)"
+	$(PIP) install --require-hashes -r requirements.lock
+	touch $@
+
+.venv/installed-dev: requirements-dev.lock | .venv/bin/python
+	@echo "installing what tests and checks need (a minute, once)"
+	$(PIP) install --require-hashes -r requirements-dev.lock
+	touch $@ .venv/installed

@@ -1,0 +1,62 @@
+"""The API as a whole, `/api/v1`: routers of both floors behind one door, one OpenAPI document, one form of error (RFC 9457)."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+import runs.api
+import workspaces.api
+from workspaces.api.door import BadCursor, Denied, NotFound, Refusal, failed, problem, through_door
+
+IN_WORKSPACE = "/workspaces/{workspace}"
+
+
+class Api(NinjaAPI):
+    def get_openapi_schema(self, **kwargs: Any) -> Any:
+        """Ninja's document, with the scope that the door reads from every path, and the two ways to sign in."""
+        schema = super().get_openapi_schema(**kwargs)
+        schema.setdefault("components", {})["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the workspace."},
+            "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "A signed-in browser; writes send X-CSRFToken."},
+        }
+        scope = {"name": "workspace", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Canonical id, slug or UUID."}
+        for path, operations in schema["paths"].items():
+            if "{workspace}" in path:
+                for operation in operations.values():
+                    operation["parameters"] = [scope, *operation.get("parameters", [])]
+        return schema
+
+
+api = Api(title="Labsite", version="1", description="The governed research workspace.", docs_url=None, urls_namespace="api")
+for tag, routes in {**workspaces.api.ROUTES, **runs.api.ROUTES}.items():
+    api.add_router(IN_WORKSPACE if routes.scope == "workspace" else "", routes.router, tags=[tag])
+
+
+@api.exception_handler(ValidationError)
+def not_well_formed(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """422 with every fault at once, each with the field it is about."""
+    errors = [{"field": ".".join(str(part) for part in fault["loc"][1:]), "message": fault["msg"]} for fault in error.errors]
+    return problem(422, "The request cannot be read as it stands.", errors=errors)
+
+
+@api.exception_handler(HttpError)
+def plain_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return problem(error.status_code, str(error))
+
+
+for kind in (NotFound, Denied, Refusal, BadCursor):
+    api.add_exception_handler(kind, failed)
+
+
+def guarded_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
+    """Ninja's URLs with every view behind the door; the OpenAPI document is public."""
+    patterns: list[URLPattern | URLResolver] = [pattern for pattern in api.urls[0] if getattr(pattern, "name", "") == "openapi-json"]
+    for bound in api._get_bound_routers():
+        views = [view for view in bound.path_operations.values() for _ in view.operations]
+        for pattern, view in zip(bound.urls_paths(bound.prefix), views, strict=True):
+            pattern.callback = through_door(view)
+            patterns.append(pattern)
+    return patterns, "ninja", "api"

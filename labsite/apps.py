@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class LabsiteConfig(AppConfig):
+    name = "labsite"
+    label = "labsite"

@@ -1,0 +1,38 @@
+"""Is it alive, and does everything serve? For load balancers and `make run`."""
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from runs.queue import is_answering
+
+
+def livez(request: HttpRequest) -> HttpResponse:
+    """200 as soon as the process lives."""
+    return JsonResponse({"status": "live"})
+
+
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 once everything serves; 503 names the first part that does not."""
+    missing = _missing()
+    return JsonResponse({"status": "ready"} if not missing else {"status": "not ready", "missing": missing}, status=503 if missing else 200)
+
+
+def _missing() -> str:
+    try:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return "migrations"
+    except DatabaseError:
+        connection.close()
+        return "database"
+    try:
+        if not is_answering():
+            return "queue"
+    except redis.RedisError:
+        return "queue"
+    if not all(root.parent.exists() for root in settings.LABSITE_REGIONS.values()):
+        return "store"
+    return ""

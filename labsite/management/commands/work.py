@@ -1,0 +1,26 @@
+"""`manage.py work QUEUE`: one RQ worker on exactly one queue, jobs in JSON."""
+
+import argparse
+import logging
+
+import django_rq
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from rq import SimpleWorker
+from rq.serializers import JSONSerializer
+
+
+class Command(BaseCommand):
+    help = "Work on one queue until SIGTERM or SIGINT; the job in hand is finished first."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("queue", choices=settings.QUEUES)
+        parser.add_argument("--burst", action="store_true", help="end when the queue is empty")
+
+    def handle(self, *, queue: str, burst: bool, **options: object) -> None:
+        # One queue, since RQ moves a job safely to its worker only then. Jobs run in this process, and each begins with
+        # close_old_connections (runs/queue.py), so that a restarted database is met with a new connection.
+        logging.getLogger("rq").setLevel(logging.WARNING)
+        source = django_rq.get_queue(queue)
+        worker = SimpleWorker([source], connection=source.connection, serializer=JSONSerializer)
+        worker.work(burst=burst, logging_level="WARNING")

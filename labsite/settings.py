@@ -1,0 +1,234 @@
+"""Settings, grouped by concern; everything that differs between installations comes from the environment (README, "Environment")."""
+
+import os
+from pathlib import Path
+
+import environ
+import structlog
+from psycopg.conninfo import conninfo_to_dict
+
+from labsite import keys
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- Where things lie ---------------------------------------------------------------------------------------------------------------------
+
+LABSITE_HOME = Path(env.str("LABSITE_HOME", default=str(BASE_DIR / ".labsite"))).absolute()
+LABSITE_RUNS = Path(
+    env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
+).absolute()
+LABSITE_REGIONS = {"local": LABSITE_HOME / "store" / "local"}  # region name -> root of its store
+LABSITE_URL = env.str("LABSITE_URL", default=f"http://{env.str('LABSITE_HOST', default='127.0.0.1')}:{env.str('LABSITE_PORT', default='8000')}")
+
+# --- Security -----------------------------------------------------------------------------------------------------------------------------
+
+DEBUG = False
+SECRET_KEY = keys.django_key(LABSITE_HOME)
+ALLOWED_HOSTS = env.list("LABSITE_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]", env.str("LABSITE_HOST", default="127.0.0.1")])
+CSRF_TRUSTED_ORIGINS = env.list("LABSITE_TRUSTED_ORIGINS", default=[])
+HTTPS = env.bool("LABSITE_HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 14 * 86_400
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "connect-src": ["'self'"],
+        "font-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# --- Applications and middleware ----------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "labsite",
+    "workspaces",
+    "runs",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django.forms",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "django_rq",
+    "django_structlog",
+    "guardian",
+    "heroicons",
+    "template_partials",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "labsite.middleware.refuse_unreadable",
+    "csp.middleware.CSPMiddleware",
+    "labsite.middleware.never_store",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+]
+ROOT_URLCONF = "labsite.urls"
+WSGI_APPLICATION = "labsite.wsgi.application"
+APPEND_SLASH = True
+
+# --- Templates ----------------------------------------------------------------------------------------------------------------------------
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "workspaces.pages.context",
+            ],
+        },
+    }
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+# --- PostgreSQL: the application's role; the owner's serves only migrations (labsite/owner.py) ---------------------------------------------
+
+
+def database(url: str) -> dict[str, str]:
+    """Parts of a libpq URL, `postgresql://...`, sockets and options included."""
+    return {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+
+
+_app = database(env.str("DATABASE_URL", default="postgresql:///labsite?user=labsite_app"))
+_owner = database(env.str("LABSITE_OWNER_DATABASE_URL", default=""))
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _app.get("dbname", "labsite"),
+        "USER": _app.get("user", ""),
+        "PASSWORD": _app.get("password", ""),
+        "HOST": _app.get("host", ""),
+        "PORT": _app.get("port", ""),
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {key: value for key, value in _app.items() if key.startswith("ssl")},
+    }
+}
+APP_ROLE = _app.get("user", "")
+OWNER_DATABASE = {"USER": _owner.get("user", _app.get("user", "")), "PASSWORD": _owner.get("password", _app.get("password", ""))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Queue: a doorbell; PostgreSQL is the truth --------------------------------------------------------------------------------------------
+
+# Every parallel test process takes a database of its own, so that one may not ring another's bells.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+_redis_url = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+if _worker.startswith("gw"):
+    _redis_url = _redis_url.replace("db=0", f"db={int(_worker[2:]) + 1}")
+QUEUES = ("dispatch", "watch", "default")
+RQ_QUEUES = {
+    name: {"URL": _redis_url, "DEFAULT_TIMEOUT": 600, "DEFAULT_RESULT_TTL": 0, "SERIALIZER": "rq.serializers.JSONSerializer"} for name in QUEUES
+}
+
+# --- People -------------------------------------------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "workspaces.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend", "guardian.backends.ObjectPermissionBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "workspace-list"
+ACCOUNT_ADAPTER = "labsite.accounts.Adapter"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
+ACCOUNT_SESSION_REMEMBER = True
+# Counted per address and per (address, name): a stranger who guesses from elsewhere never locks the owner out.
+ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "10/m/ip,5/5m/key"}
+ANONYMOUS_USER_NAME = None
+GUARDIAN_MONKEY_PATCH_USER = False
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend" if env.str("EMAIL_URL", default="") else "django.core.mail.backends.dummy.EmailBackend"
+
+# --- Language and time --------------------------------------------------------------------------------------------------------------------
+
+USE_I18N = False
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- Static files -------------------------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.str("LABSITE_STATIC", default=str(LABSITE_HOME / "static")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},  # no product file goes through Django's storage
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- Logging: one JSON line an event, no request bodies -------------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.processors.JSONRenderer(),
+            "foreign_pre_chain": [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LABSITE_LOG_LEVEL", default="WARNING")},
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+
+# --- Limits that are stated in the documentation of the API ---------------------------------------------------------------------------------
+
+API_BODY_BYTES = 1_048_576
+API_PAGE_SIZE = 50
+API_PAGE_SIZE_MAX = 500
+UPLOAD_BYTES = env.int("LABSITE_UPLOAD_BYTES", default=2_147_483_648)

@@ -1,0 +1,8 @@
+"""Nouns of the upper floor, one file each."""
+
+from runs.models.artifact import Artifact, Evaluation
+from runs.models.attempt import Attempt, Watch
+from runs.models.metric import MetricChunk, MetricSeries, RunLine
+from runs.models.run import Certificate, QueueItem, Run, RunInput
+
+__all__ = ["Artifact", "Attempt", "Certificate", "Evaluation", "MetricChunk", "MetricSeries", "QueueItem", "Run", "RunInput", "RunLine", "Watch"]

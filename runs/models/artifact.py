@@ -1,0 +1,47 @@
+"""What a run made, kept in the store under the workspace's prefix; and what was measured of it."""
+
+from django.db import models
+
+from workspaces.models.base import Owned, owned_key, same_workspace
+
+
+class Artifact(Owned):
+    prefix = "art"
+
+    run = owned_key("runs.Run", related_name="artifacts")
+    path = models.CharField(max_length=1024)
+    name = models.CharField(max_length=250)
+    kind = models.CharField(max_length=40, default="file", help_text="file, model, table, log, …")
+    metadata = models.JSONField(default=dict, blank=True)
+    blob = owned_key("workspaces.Blob")
+
+    class Meta(Owned.Meta):
+        constraints = [
+            *Owned.Meta.constraints,
+            *same_workspace("artifact", "run", "blob"),
+            models.UniqueConstraint(fields=["workspace", "run", "path"], name="artifact_path_once"),
+        ]
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="artifact_newest")]
+
+
+class Evaluation(Owned):
+    """A score: one metric of one run under one contract version, with its standard error and sample count where they are known."""
+
+    prefix = "eval"
+
+    run = owned_key("runs.Run", related_name="evaluations")
+    benchmark = owned_key("workspaces.Benchmark", related_name="evaluations")
+    contract = owned_key("workspaces.Contract")
+    metric = models.CharField(max_length=250)
+    value = models.FloatField(help_text="NaN and infinities are kept and rank last")
+    standard_error = models.FloatField(null=True, blank=True)
+    samples = models.BigIntegerField(null=True, blank=True)
+    subject_artifact = owned_key("runs.Artifact", null=True)
+
+    class Meta(Owned.Meta):
+        constraints = [
+            *Owned.Meta.constraints,
+            *same_workspace("evaluation", "run", "benchmark", "contract", "subject_artifact"),
+            models.UniqueConstraint(fields=["workspace", "run", "benchmark", "metric"], name="evaluation_once"),
+        ]
+        indexes = [models.Index(fields=["workspace", "benchmark", "metric", "value"], name="evaluation_rank")]

@@ -1,0 +1,72 @@
+"""One try at a run on a pool. Its key exists before the pool is called, and is the name outside (contracts.md E)."""
+
+from django.db import models
+
+from runs.lifecycle import AttemptStatus
+from workspaces.models.base import Owned, Telemetry, owned_key, same_workspace
+
+
+class Attempt(Owned):
+    prefix = "attempt"
+
+    Status = AttemptStatus
+
+    run = owned_key("runs.Run", related_name="attempts")
+    pool = owned_key("workspaces.Pool")
+    number = models.PositiveSmallIntegerField()
+    key = models.CharField(max_length=64, unique=True, help_text="lab-<epoch>-<hex of the id>")
+    status = models.CharField(max_length=12, choices=[(status.value, status.value) for status in AttemptStatus])
+    fence = models.PositiveIntegerField(help_text="grows with each attempt; a late report of an older one moves nothing")
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    cancel_asked_at = models.DateTimeField(null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    exit_signal = models.IntegerField(null=True, blank=True)
+    exit_reason = models.CharField(max_length=40, blank=True)
+    peak_memory_bytes = models.BigIntegerField(null=True, blank=True)
+    cpu_ms = models.BigIntegerField(null=True, blank=True)
+
+    class Meta(Owned.Meta):
+        constraints = [
+            *Owned.Meta.constraints,
+            *same_workspace("attempt", "run", "pool"),
+            models.UniqueConstraint(fields=["workspace", "run", "number"], name="attempt_number_once"),
+            models.UniqueConstraint(
+                fields=["workspace", "run"],
+                condition=models.Q(status__in=[AttemptStatus.CREATED.value, AttemptStatus.SUBMITTED.value, AttemptStatus.RUNNING.value]),
+                name="attempt_one_open",
+            ),
+        ]
+
+
+class Watch(Telemetry):
+    """What labsite last saw of an attempt: the pool's observation, and how far each of its files has been read."""
+
+    prefix = "watch"
+
+    attempt = owned_key("runs.Attempt", related_name="watches")
+    observed = models.CharField(max_length=8, default="pending")
+    observed_reason = models.CharField(max_length=300, blank=True)
+    observed_at = models.DateTimeField(null=True, blank=True)
+    missing_since = models.DateTimeField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True, help_text="one watcher at a time, by the database's clock")
+    metrics_offset = models.BigIntegerField(default=0)
+    metrics_lines = models.BigIntegerField(default=0)
+    metrics_bad = models.BigIntegerField(default=0)
+    events_offset = models.BigIntegerField(default=0)
+    events_lines = models.BigIntegerField(default=0)
+    events_bad = models.BigIntegerField(default=0)
+    bad_lines = models.JSONField(default=list, help_text="first bad lines: file, number, reason")
+    progress_done = models.FloatField(null=True, blank=True)
+    progress_total = models.FloatField(null=True, blank=True)
+    progress_text = models.CharField(max_length=300, blank=True)
+    api_spend_micros = models.BigIntegerField(default=0)
+    said_done = models.BooleanField(default=False)
+
+    class Meta(Telemetry.Meta):
+        constraints = [
+            *Telemetry.Meta.constraints,
+            *same_workspace("watch", "attempt"),
+            models.UniqueConstraint(fields=["workspace", "attempt"], name="watch_once"),
+        ]

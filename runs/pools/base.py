@@ -1,0 +1,157 @@
+"""What every pool can do, in plain values: an order goes in, observations and files come out."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias
+
+JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
+
+SCHEMA = "labsite.job.v1"
+READABLE = frozenset({"metrics.jsonl", "events.jsonl", "stdout.log", "stderr.log"})
+MAX_DEPTH = 32
+MAX_COMPONENT_BYTES = 255
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
+
+
+class PoolError(Exception):
+    """The pool did not do what was asked; `reason` is one line for people and names no secret."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Status(StrEnum):
+    """What a pool can say about an attempt. `UNKNOWN` is an answer of its own and never means that the attempt ended."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    EXITED = "exited"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file to be copied into the run folder; `path` is relative to its part of the folder, `sha256` is checked while copying."""
+
+    path: str
+    source: Path
+    sha256: str
+    executable: bool = False
+
+
+@dataclass(frozen=True)
+class StagedInput:
+    """The files of one declared input, staged under `inputs/<slug>/`."""
+
+    slug: str
+    files: tuple[StagedFile, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """One attempt: its key (chosen before any pool is called), its job.json, its files, its secrets by name."""
+
+    key: str
+    workspace: str
+    job: Mapping[str, JSON]
+    code: tuple[StagedFile, ...]
+    inputs: tuple[StagedInput, ...]
+    secrets: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How an attempt ended. Exactly one of `code` and `signal` is set, or neither where nobody saw the end.
+
+    `reason`: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, launcher_lost. Times are seconds UTC.
+    """
+
+    code: int | None
+    signal: int | None
+    started_at: float
+    ended_at: float
+    reason: str
+    peak_memory_bytes: int | None
+    cpu_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the pool sees of an attempt now; `heartbeat_at` in seconds UTC, `reason` in words where the status needs them."""
+
+    status: Status
+    exit: Exit | None = None
+    heartbeat_at: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A regular file below `outputs/`; `path` is relative to it."""
+
+    path: str
+    bytes: int
+
+
+class OutputList(list[OutputFile]):
+    """The output files of an attempt, and how many entries were left out (links, specials, names that are not text, too many)."""
+
+    skipped: int = 0
+
+
+class Pool(Protocol):
+    """A place where attempts run. Every method may raise PoolError."""
+
+    def submit(self, order: Order) -> None:
+        """Stage and start; looks the key up first, so that submitting twice never starts twice."""
+
+    def observe(self, workspace: str, key: str) -> Observation:
+        """What is the attempt doing now; cheap."""
+
+    def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
+        """Ask for the end. Whether it ended is for the next observation to say."""
+
+    def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset` of one of `READABLE`; empty where the file does not exist yet."""
+
+    def outputs(self, workspace: str, key: str) -> list[OutputFile]:
+        """Regular files below `outputs/`, by path; links and specials are never followed."""
+
+    def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
+        """Open one output for reading; no component of its path may be a link."""
+
+    def remove(self, workspace: str, key: str) -> None:
+        """Remove the attempt's folder after its confirmed end; does nothing where there is none."""
+
+
+def check_name(name: str, what: str) -> str:
+    """Return a name that is safe as one component of a path: letters, digits, `_`, `-`; PoolError otherwise."""
+    if not _NAME.match(name):
+        raise PoolError(f"{what} may have letters, digits, '-' and '_' only, at most 128")
+    return name
+
+
+def is_component(name: str) -> bool:
+    """Whether `name` is one plain component of a path: printable UTF-8, no separator, not `.` or `..`, at most 255 bytes."""
+    if name in {"", ".", ".."} or "/" in name or not name.isprintable():
+        return False
+    try:
+        return len(name.encode()) <= MAX_COMPONENT_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """Split a relative path into its checked components; PoolError for anything that could leave its folder."""
+    parts = tuple(path.split("/"))
+    if len(parts) > MAX_DEPTH:
+        raise PoolError(f"a path is deeper than {MAX_DEPTH} folders")
+    if not all(is_component(part) for part in parts):
+        raise PoolError(f"not a plain relative path: {path[:200]!a}")
+    return parts

@@ -1,0 +1,74 @@
+"""How far a local attempt is kept from the machine: which ways this kernel offers, and which folder stands in the way."""
+
+import os
+import stat
+import subprocess
+import sys
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from runs.pools.base import PoolError
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+class Isolation(StrEnum):
+    """The isolation of a local pool (see `describe`)."""
+
+    USER = "user"
+    NAMESPACE = "namespace"
+    NONE = "none"
+
+
+_SENTENCES = {
+    Isolation.USER: (
+        "Each attempt runs under a numeric user of its own, with private temporary folders; labsite's own files and other runs are out of its reach."
+    ),
+    Isolation.NAMESPACE: (
+        "Each attempt runs in Linux namespaces of its own: it can write only to its run folder, and labsite's own files, "
+        "other runs and other processes are hidden from it."
+    ),
+    Isolation.NONE: "Attempts run as labsite's own user and can read and change everything that labsite can.",
+}
+
+
+def describe(isolation: Isolation) -> str:
+    """One sentence for the pool's page."""
+    return _SENTENCES[isolation]
+
+
+def available(as_root: bool) -> list[Isolation]:
+    """The isolations that a service (root or not) can offer here, strongest first; each but `none` by a trial."""
+    if as_root:
+        return [Isolation.USER, Isolation.NONE]
+    return [Isolation.NAMESPACE, Isolation.NONE] if can_enter(Isolation.NAMESPACE) else [Isolation.NONE]
+
+
+@cache
+def can_enter(isolation: Isolation) -> bool:
+    """Whether this process may make the mounts (and, without root, the namespaces) of an isolation; tried once per process."""
+    call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), "trial", isolation.value]
+    try:
+        tried = subprocess.run(call, env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)  # noqa: S603 -- our own script
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
+
+
+def barrier(path: Path) -> Path | None:
+    """The first folder on the way to `path` (links resolved) that does not let a foreign user id through; None where the way is free."""
+    real = Path(os.path.realpath(path))
+    for folder in reversed(real.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            return folder
+    return None
+
+
+def demand_way(path: Path) -> None:
+    """PoolError with the one line an operator needs where an attempt's user could not reach `path`."""
+    found = barrier(path)
+    if found is not None:
+        raise PoolError(
+            f"{found} does not let other users through; set LABSITE_RUNS to a folder whose parents do (labsite never changes them)"
+        )

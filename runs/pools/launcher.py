@@ -1,0 +1,114 @@
+"""Start the command of a run folder, watch it, end it, and write down how it ended.
+
+A script of the standard library: `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once the answer
+is durable; `... finish FOLDER` ends what a killed launcher left behind; `... trial ISOLATION` says by its exit status whether this kernel lets
+us. It needs no running labsite: the limits hold while labsite is down. What it may rely on is in `state/` (written by labsite, out of the
+run's reach) and `job.json`; what the run wrote is never trusted.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import sys
+import time
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from runs.pools import cell
+from runs.pools.processes import identity, is_alive, marked, read_json, signal_user, write_json
+from runs.pools.supervisor import Supervisor
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def seal(folder: str, start: "dict[str, object]", outcome: "dict[str, object]") -> None:
+    """After the last process is gone: no secret stays, the user id cannot reach the folder any more, the end is on disk, the id is free."""
+    shutil.rmtree(os.path.join(folder, "secrets"), ignore_errors=True)
+    if start.get("uid") is not None:
+        os.chown(folder, 0, 0)
+        os.chmod(folder, 0o700)
+    while True:
+        try:
+            write_json(os.path.join(folder, "state", "exit.json"), outcome, exclusive=True)
+        except FileExistsError:
+            pass  # another finisher was first; its word stands
+        except OSError:
+            time.sleep(1)  # a full disk: the end must not be lost, so wait for room
+            continue
+        break
+    claim = start.get("claim")
+    if claim:
+        try:
+            os.unlink(str(claim))
+        except FileNotFoundError:
+            pass
+
+
+def run(folder: str) -> str:
+    """Take the fence, start, and say so; the caller's process goes on as the supervisor in the background."""
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(writer)
+        return os.read(reader, 1000).decode() or "the launcher died"
+    os.setsid()
+    null = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    try:
+        start, job = (read_json(os.path.join(folder, "state", "start.json")), read_json(os.path.join(folder, "job.json")))
+        write_json(os.path.join(folder, "state", "lock"), {"launcher": identity(os.getpid())}, exclusive=True)
+    except FileExistsError:
+        os.write(writer, b"exists")
+        os._exit(0)
+    assert start is not None and job is not None  # noqa: S101 -- staged before the folder got its name
+    checked = ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    supervisor = Supervisor(folder, start, job)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: supervisor.end("cancelled", supervisor.limits.get("grace_seconds", 0)))
+    if checked != 0:
+        os.write(writer, b"this kernel has no sub-reaper")
+        os._exit(1)
+    supervisor.launch()
+    os.write(writer, b"started")
+    os.close(writer)
+    supervisor.watch()
+    seal(folder, start, supervisor.conclude())
+    os._exit(0)
+
+
+def finish(folder: str) -> str:
+    """End what a dead launcher left, and write the end it could not see."""
+    state = os.path.join(folder, "state")
+    start, lock = (read_json(os.path.join(state, "start.json")) or {}, read_json(os.path.join(state, "lock")) or {})
+    launcher = lock.get("launcher")
+    if isinstance(launcher, dict) and is_alive(launcher):
+        return "alive"
+    uid = start.get("uid")
+    number = int(str(uid)) if uid is not None else None
+    deadline = time.monotonic() + 5
+    while left := marked(folder, number):
+        if time.monotonic() > deadline:
+            return "%d processes do not end" % len(left)
+        if number is not None:
+            signal_user(number, signal.SIGKILL)
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        time.sleep(0.02)
+    began = os.stat(os.path.join(state, "lock")).st_mtime
+    beat = os.stat(os.path.join(state, "heartbeat")).st_mtime
+    outcome = {"code": None, "signal": None, "started_at": began, "ended_at": max(began, beat), "reason": "launcher_lost"}
+    seal(folder, start, {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
+    return "finished"
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "trial":
+        os._exit(cell.trial(sys.argv[2]))
+    os.write(1, {"run": run, "finish": finish}[sys.argv[1]](sys.argv[2]).encode())
+    os._exit(0)

@@ -1,0 +1,255 @@
+"""The pool of this machine: a folder for each attempt, and a launcher that outlives labsite.
+
+`<root>/runs/<workspace>/<key>/` is the run folder, `<root>/uids/` the claimed user ids. The truth is always read from the folder, never from a
+process object, since the next observer is another process.
+"""
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from runs.pools import folder as files
+from runs.pools.base import JSON, READABLE, Exit, Observation, Order, OutputFile, PoolError, Status, check_name, path_parts
+from runs.pools.isolation import LAUNCHER, Isolation, barrier, can_enter, demand_way
+from runs.pools.processes import is_alive, read_json, write_json
+from runs.pools.staging import Owner, check_job, stage
+from runs.pools.uids import UserIds
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+LAUNCHER_SECONDS = 30
+
+
+class LocalPool:
+    """Attempts on this machine.
+
+    `root`: the pool's folder, not below the repository or the store. `hidden`: folders that no run may see. `python`: the environment (or its
+    `bin/python`) that runs find first on their PATH; the system's `python3` where it is None or missing.
+    """
+
+    def __init__(self, root: Path, isolation: Isolation, hidden: Sequence[Path], python: Path | None) -> None:
+        self.root = Path(os.path.abspath(root))
+        self.isolation = isolation
+        self._runs = self.root / "runs"
+        self._hidden = [Path(os.path.realpath(path)) for path in hidden]
+        self._python = None if python is None else Path(os.path.abspath(python))
+        self._uids = UserIds(self.root / "uids", self._is_live)
+
+    def submit(self, order: Order) -> None:
+        """Stage and start; an attempt that is there already is left alone, one that was staged and never started is started."""
+        folder = self._folder(order.workspace, order.key)
+        if not folder.exists():
+            self._make_rooms(order.workspace)
+            check_job(order.job)
+            self._stage(folder, order)
+        if not (folder / "state" / "lock").exists():
+            said = self._call("run", folder)
+            if said not in {"started", "exists"}:
+                raise PoolError(f"the attempt could not be started: {said}")
+
+    def observe(self, workspace: str, key: str) -> Observation:
+        """What the folder says; a launcher that was killed is noticed here, and what it left behind is ended here."""
+        folder = self._folder(workspace, key)
+        state = folder / "state"
+        ended = _state(state / "exit.json")
+        if ended is not None:
+            return Observation(Status.EXITED, exit=_exit(ended), heartbeat_at=_modified(state / "heartbeat"))
+        lock = _state(state / "lock")
+        if lock is None:
+            return self._unstarted(folder)
+        launcher = lock.get("launcher")
+        if isinstance(launcher, dict) and is_alive(launcher):
+            started = (state / "pid.json").exists()
+            return Observation(Status.RUNNING if started else Status.PENDING, heartbeat_at=_modified(state / "heartbeat"))
+        if _state(state / "exit.json") is None:
+            said = self._call("finish", folder)
+            if said != "finished":
+                return Observation(Status.MISSING, heartbeat_at=_modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
+        return Observation(
+            Status.EXITED, exit=_exit(_state(state / "exit.json") or {}), heartbeat_at=_modified(state / "heartbeat")
+        )
+
+    def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
+        """Ask the launcher to end the attempt. One that has not started yet never will: its fence is taken here."""
+        folder = self._folder(workspace, key)
+        state = folder / "state"
+        if not folder.exists():
+            self._make_rooms(workspace)
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (state / "exit.json").exists():
+            try:
+                write_json(str(state / "lock"), {"launcher": None}, exclusive=True)
+            except FileExistsError:
+                write_json(str(state / "cancel.json"), {"grace_seconds": max(0.0, grace_seconds), "at": time.time()})
+            else:
+                now = time.time()
+                outcome = {"code": None, "signal": None, "started_at": now, "ended_at": now, "reason": "cancelled"}
+                self._conclude(folder, outcome)
+
+    def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
+        """A piece of one of the four files that a run makes in its folder."""
+        if name not in READABLE:
+            raise PoolError("there is no such file to read")
+        folder = self._folder(workspace, key)
+        return files.read_piece(folder, name, self._owners(folder), offset=offset, limit=limit)
+
+    def outputs(self, workspace: str, key: str) -> list[OutputFile]:
+        """An OutputList: the regular files, and in `skipped` how many entries were left out."""
+        folder = self._folder(workspace, key)
+        if not folder.exists():
+            raise PoolError("there is no such attempt in this pool")
+        return files.list_outputs(folder, self._owners(folder))
+
+    def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
+        folder = self._folder(workspace, key)
+        return files.open_output(folder, path_parts(path), self._owners(folder))
+
+    def remove(self, workspace: str, key: str) -> None:
+        folder = self._folder(workspace, key)
+        if not folder.exists():
+            return
+        if not (folder / "state" / "exit.json").exists():
+            raise PoolError("the attempt has not ended; its folder stays")
+        grave = folder.with_name(f".removed-{secrets.token_hex(8)}")
+        folder.rename(grave)
+        files.remove_tree(grave)
+
+    def sweep(self, *, older_than_seconds: float = 3600) -> int:
+        """Remove what a killed labsite left half staged or half removed, and return how many folders that were."""
+        left = [path for pattern in (".staging-*", ".removed-*") for path in self._runs.glob(f"*/{pattern}")]
+        old = [path for path in left if (_modified(path) or 0) < time.time() - older_than_seconds]
+        for path in old:
+            files.remove_tree(path)
+        return len(old)
+
+    def _folder(self, workspace: str, key: str) -> Path:
+        return self._runs / check_name(workspace, "a workspace") / check_name(key, "a key")
+
+    def _owners(self, folder: Path) -> frozenset[int]:
+        """User ids whose files in the folder are the run's or the launcher's own."""
+        uid = (_state(folder / "state" / "start.json") or {}).get("uid")
+        return frozenset({os.getuid(), uid} if isinstance(uid, int) else {os.getuid()})
+
+    def _is_live(self, workspace: str, key: str) -> bool:
+        folder = self._folder(workspace, key)
+        return folder.exists() and not (folder / "state" / "exit.json").exists()
+
+    def _unstarted(self, folder: Path) -> Observation:
+        if folder.exists():
+            return Observation(Status.PENDING, reason="staged, not started")
+        if self.root.is_dir():
+            return Observation(Status.MISSING, reason="there is no such attempt in this pool")
+        return Observation(Status.UNKNOWN, reason=f"the pool's folder {self.root} is not there")
+
+    def _make_rooms(self, workspace: str) -> None:
+        """The folders around an attempt: its user may pass through, and list nothing."""
+        passing = 0o711 if self.isolation == Isolation.USER else 0o700
+        for path in (self.root, self._runs, self._runs / workspace):
+            try:
+                path.mkdir(mode=0o700, parents=path == self.root)
+            except FileExistsError:
+                continue
+            os.chmod(path, passing)
+
+    def _stage(self, folder: Path, order: Order) -> None:
+        uid, claim = None, None
+        start: dict[str, JSON] = {"isolation": self.isolation.value, "uid": None, "claim": None, **self._view(folder)}
+        if self.isolation == Isolation.USER:
+            demand_way(folder)
+            uid, claim = self._uids.claim(order.workspace, order.key)
+            start |= {"uid": uid, "claim": str(claim)}
+        draft = folder.with_name(f".staging-{secrets.token_hex(8)}")
+        draft.mkdir(mode=0o700)
+        try:
+            stage(draft, order, Owner(uid), start)
+            draft.rename(folder)
+        except BaseException as error:
+            files.remove_tree(draft)
+            if claim is not None:
+                claim.unlink(missing_ok=True)
+            # Another process staged the same attempt first: the fence decides who starts it.
+            if not (isinstance(error, OSError) and folder.exists()):
+                raise
+
+    def _view(self, folder: Path) -> dict[str, JSON]:
+        """What of the file system the run sees: PATH, folders to hide, folders to show again below them."""
+        interpreter = self._interpreter()
+        path = SYSTEM_PATH if interpreter is None else f"{interpreter.parent}:{SYSTEM_PATH}"
+        mounts = self.isolation != Isolation.NONE and can_enter(self.isolation)
+        if self.isolation == Isolation.NAMESPACE and not mounts:
+            raise PoolError("this kernel does not let labsite make user namespaces")
+        hide, show = {self.root, *self._hidden}, {folder}
+        if self.isolation == Isolation.NAMESPACE:
+            hide.add(Path.home())
+        if interpreter is not None:
+            base = Path(os.path.realpath(interpreter)).parent.parent
+            show |= {interpreter.parent.parent, base}
+            blocked = barrier(Path(os.path.realpath(interpreter)))
+            if blocked is not None and self.isolation == Isolation.USER:
+                if not mounts:
+                    raise PoolError(f"{blocked} does not let other users through to the pool's Python; make it from a Python outside")
+                hide.add(blocked)
+        return {"mounts": mounts, "path": path, "hide": sorted(map(str, hide)), "show": sorted(map(str, show))}
+
+    def _interpreter(self) -> Path | None:
+        if self._python is None:
+            return None
+        found = self._python / "bin" / "python" if self._python.is_dir() else self._python
+        return found if found.exists() else None
+
+    def _conclude(self, folder: Path, outcome: Mapping[str, JSON]) -> None:
+        start = _state(folder / "state" / "start.json") or {}
+        if (folder / "secrets").is_dir():
+            files.remove_tree(folder / "secrets")
+        write_json(str(folder / "state" / "exit.json"), {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
+        if start.get("claim"):
+            Path(str(start["claim"])).unlink(missing_ok=True)
+
+    def _call(self, what: str, folder: Path) -> str:
+        call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), what, str(folder)]
+        try:
+            done = subprocess.run(  # noqa: S603 -- our own script, a list
+                call,
+                env={},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LAUNCHER_SECONDS,
+                check=False,
+                start_new_session=True,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise PoolError("the launcher did not answer") from error
+        return done.stdout.decode(errors="replace") or "the launcher died"
+
+
+def _state(path: Path) -> dict[str, object] | None:
+    try:
+        return read_json(str(path))
+    except ValueError as error:
+        raise PoolError(f"state/{path.name} of the run folder cannot be read") from error
+
+
+def _modified(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
+
+
+def _exit(found: dict[str, object]) -> Exit:
+    def number(name: str) -> float | None:
+        value = found.get(name)
+        return value if isinstance(value, int | float) else None
+
+    def whole(name: str) -> int | None:
+        value = number(name)
+        return None if value is None else int(value)
+
+    times = {"started_at": number("started_at") or 0.0, "ended_at": number("ended_at") or 0.0}
+    peak, used = whole("peak_memory_bytes"), number("cpu_seconds")
+    return Exit(whole("code"), whole("signal"), **times, reason=str(found.get("reason", "exit")), peak_memory_bytes=peak, cpu_seconds=used)

@@ -1,0 +1,47 @@
+"""The only door to RQ. PostgreSQL is the truth and the queue a doorbell: a job carries ids, a lost bell is rung again by the clock."""
+
+import uuid
+
+import django_rq
+import redis
+import structlog
+from django.db import transaction
+from rq import Retry
+
+from workspaces import scope
+
+log = structlog.get_logger(__name__)
+
+# name -> (queue, dotted name of the job). Names, so that commands need not import jobs; a rule test imports each.
+JOBS: dict[str, tuple[str, str]] = {
+    "dispatch_run": ("dispatch", "runs.jobs.dispatch.dispatch_run"),
+    "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
+    "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
+    "sweep_workspace": ("default", "runs.jobs.sweep.sweep_workspace"),
+}
+
+
+def ring(name: str, *, subject: uuid.UUID) -> None:
+    """Ring a job for a thing of the open workspace once the transaction has committed. Twice is harmless; lost is repaired."""
+    queue, function = JOBS[name]
+    workspace_id, subject_id = scope.current_id().hex, subject.hex
+    transaction.on_commit(lambda: _enqueue(queue, function, f"{name}-{subject_id}", workspace_id, subject_id))
+
+
+def _enqueue(queue: str, function: str, job_id: str, workspace_id: str, subject_id: str) -> None:
+    try:
+        django_rq.get_queue(queue, serializer="rq.serializers.JSONSerializer").enqueue_call(
+            function, kwargs={"workspace_id": workspace_id, "subject_id": subject_id}, job_id=job_id, result_ttl=0, retry=Retry(max=2)
+        )
+    except redis.RedisError as error:
+        # The row is committed; the clock rings again. A doorbell that is out must not turn a success into a failure.
+        log.warning("bell not rung", job=job_id, error=type(error).__name__)
+
+
+def is_answering() -> bool:
+    return bool(django_rq.get_connection("dispatch").ping())
+
+
+def depths() -> dict[str, int]:
+    """Jobs waiting in each queue."""
+    return {name: django_rq.get_queue(name, serializer="rq.serializers.JSONSerializer").count for name in sorted({queue for queue, _ in JOBS.values()})}

@@ -1,0 +1,33 @@
+"""Tests run in the application's own role on a real PostgreSQL; the owner only makes, empties and removes the test database."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test.utils import setup_databases, teardown_databases
+
+from labsite.owner import as_owner
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: Any, django_db_keepdb: bool, django_db_createdb: bool
+) -> Iterator[None]:
+    """Overrides pytest-django's: makes and removes the test database as the owner role."""
+    with django_db_blocker.unblock(), as_owner():
+        made = setup_databases(verbosity=0, interactive=False, keepdb=django_db_keepdb and not django_db_createdb)
+    yield
+    if not django_db_keepdb:
+        with django_db_blocker.unblock(), as_owner():
+            teardown_databases(made, verbosity=0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """Where every engine is said to be there (LABSITE_REQUIRE=all), a skipped test is a failure."""
+    report = yield
+    if report.skipped and os.environ.get("LABSITE_REQUIRE") == "all":
+        report.outcome = "failed"
+        report.longrepr = f"skipped although LABSITE_REQUIRE=all: {report.longrepr}"
+    return report

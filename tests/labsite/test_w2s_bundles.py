@@ -1,0 +1,349 @@
+"""The first laboratory's programs, run as a pool runs them: in a run folder, from its bundle, with the pool's Python."""
+
+import ast
+import csv
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from labsite.examples.w2s import plan
+from labsite.examples.w2s.bundles import MAKE_TABLE, bundle_files
+
+# scikit-learn's own solution of the same problem on all features: the accuracy on the holdout that a model of this kind can reach.
+LOGISTIC = """
+import csv, json, sys
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+def read(name):
+    rows = list(csv.reader(open(f"{sys.argv[1]}/{name}.csv")))[1:]
+    return np.array([[float(value) for value in row[1:-1]] for row in rows]), [int(row[-1]) for row in rows]
+
+(x, y), (u, v) = read("train"), read("holdout")
+mean, scale = x.mean(0), x.std(0)
+model = LogisticRegression(C=1 / (0.01 * len(y)), max_iter=5000).fit((x - mean) / scale, y)
+print(json.dumps(model.score((u - mean) / scale, v)))
+"""
+SOURCE = """
+import json
+from sklearn.datasets import load_breast_cancer
+
+bunch = load_breast_cancer()
+print(json.dumps([bunch.data.tolist(), bunch.target.tolist()]))
+"""
+
+
+def clean_environment() -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="session")
+def pool_python() -> str:
+    runs = os.environ.get("LABSITE_RUNS") or ("/var/lib/labsite" if os.getuid() == 0 else str(Path.home() / ".local/state/labsite"))
+    python = os.environ.get("LABSITE_POOL_PYTHON") or f"{runs}/python/bin/python"
+    try:
+        subprocess.run([python, "-c", "import sklearn"], check=True, capture_output=True, timeout=120)
+    except (OSError, subprocess.CalledProcessError):
+        how = "needs a Python with scikit-learn: `make run` makes one, or set LABSITE_POOL_PYTHON to one with requirements-pool.lock"
+        if os.environ.get("LABSITE_REQUIRE") == "all":
+            pytest.fail(how)
+        pytest.skip(how)
+    return python
+
+
+@pytest.fixture(scope="session")
+def tables(pool_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    subprocess.run([pool_python, str(MAKE_TABLE), str(folder)], check=True, env=clean_environment(), timeout=120)
+    return folder
+
+
+def records(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@dataclass
+class Ended:
+    folder: Path
+    code: int
+    stdout: str
+    stderr: str
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in lines(self.folder / "events.jsonl") if event["type"] == kind]
+
+
+Launch = Callable[..., Ended]
+
+
+@pytest.fixture
+def launch(pool_python: str, tmp_path: Path) -> Launch:
+    """Make a run folder, unpack the agent's bundle into it, start its argv there and wait for the end."""
+    count = iter(range(100))
+
+    def start(
+        agent: plan.AgentPlan,
+        inputs: dict[str, Path],
+        params: dict[str, Any] | None = None,
+        seed: int = 7,
+        changed: dict[str, Any] | None = None,
+    ) -> Ended:
+        folder = tmp_path / f"run-{next(count)}"
+        for name, content in bundle_files(agent.bundle).items():
+            (folder / "code").mkdir(parents=True, exist_ok=True)
+            (folder / "code" / name).write_bytes(content)
+        described = []
+        for slug, path in inputs.items():
+            (folder / "inputs" / slug).mkdir(parents=True)
+            (folder / "inputs" / slug / path.name).write_bytes(path.read_bytes())
+            kind = "model" if path.suffix == ".json" else "dataset"
+            described.append({"slug": slug, "kind": kind, "version": "1", "sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
+        document = {"schema": "labsite.job.v1", "seed": seed, "params": params or {}, "inputs": described, **(changed or {})}
+        (folder / "job.json").write_text(json.dumps(document))
+        environment = {**clean_environment(), "LABSITE_JOB": str(folder / "job.json")}
+        argv = [pool_python, *agent.argv[1:]]
+        done = subprocess.run(argv, cwd=folder / "code", env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return Ended(folder, done.returncode, done.stdout, done.stderr)
+
+    return start
+
+
+@pytest.fixture
+def trained(launch: Launch, tables: Path) -> Ended:
+    ended = launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv", plan.VALIDATION: tables / "validation.csv"}, {"epochs": 12})
+    assert ended.code == 0, ended.stderr
+    return ended
+
+
+def test_table_is_the_source_split_without_loss(tables: Path, pool_python: str) -> None:
+    data, target = json.loads(subprocess.check_output([pool_python, "-c", SOURCE], timeout=120))
+    found = {role: records(tables / f"{role}.csv") for role in ("train", "validation", "holdout")}
+    assert {role: len(rows) for role, rows in found.items()} == {"train": 341, "validation": 57, "holdout": plan.BENCHMARK.samples}
+    everything = [row for rows in found.values() for row in rows]
+    assert sorted(row["record_id"] for row in everything) == [f"wdbc-{number:03d}" for number in range(569)]
+    for row in everything:
+        number = int(row["record_id"].removeprefix("wdbc-"))
+        assert [float(value) for key, value in row.items() if key not in ("record_id", "malignant")] == data[number]
+        assert int(row["malignant"]) == 1 - target[number]
+    shares = [sum(row["malignant"] == "1" for row in rows) / len(rows) for rows in found.values()]
+    assert max(shares) - min(shares) < 0.02
+
+
+def test_table_depends_on_the_seed_alone(tables: Path, pool_python: str, tmp_path: Path) -> None:
+    for name, seed in (("same", "20260501"), ("other", "1")):
+        (tmp_path / name).mkdir()
+        subprocess.run([pool_python, str(MAKE_TABLE), str(tmp_path / name), "--seed", seed], check=True, timeout=120)
+    assert (tmp_path / "same/train.csv").read_bytes() == (tables / "train.csv").read_bytes()
+    assert (tmp_path / "other/train.csv").read_bytes() != (tables / "train.csv").read_bytes()
+
+
+def test_table_says_where_it_cannot_write(pool_python: str, tmp_path: Path) -> None:
+    done = subprocess.run([pool_python, str(MAKE_TABLE), str(tmp_path / "none")], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (2, "cannot write train.csv: No such file or directory\n")
+
+
+def test_training_writes_curves_progress_model_and_ends_done(trained: Ended) -> None:
+    points = lines(trained.folder / "metrics.jsonl")
+    for key in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy"):
+        assert [point["step"] for point in points if point["key"] == key] == list(range(13))
+    losses = [point["value"] for point in points if point["key"] == "train_loss"]
+    assert losses[-1] < losses[0]
+    assert [(event["done"], event["total"]) for event in trained.events("progress")] == [(epoch, 12) for epoch in range(1, 13)]
+    assert [(event["path"], event["kind"]) for event in trained.events("artifact")] == [("outputs/model.json", "model")]
+    assert trained.events("score") == []
+    assert lines(trained.folder / "events.jsonl")[-1] == {"type": "done", "status": "succeeded", "reason": ""}
+    model = json.loads((trained.folder / "outputs/model.json").read_text())
+    assert (model["features"], model["seed"], model["trained_on"]["input"]) == (["mean_texture", "mean_smoothness"], 7, plan.TRAIN)
+
+
+def test_same_seed_same_bytes_other_seed_other_model(launch: Launch, tables: Path, trained: Ended) -> None:
+    inputs = {plan.TRAIN: tables / "train.csv", plan.VALIDATION: tables / "validation.csv"}
+    again, other = (launch(plan.WEAK_LABELER, inputs, {"epochs": 12}, seed=seed) for seed in (7, 8))
+    model, same, changed = ((ended.folder / "outputs/model.json").read_bytes() for ended in (trained, again, other))
+    assert same == model
+    assert json.loads(changed)["weights"] != json.loads(model)["weights"]
+
+
+def test_training_converges_to_the_solution_of_scikit_learn(launch: Launch, tables: Path, pool_python: str) -> None:
+    names = [name for name in records(tables / "train.csv")[0] if name not in ("record_id", "malignant")]
+    params = {"features": names, "epochs": 300, "l2": 0.01, "learning_rate": 0.02}
+    inputs = {plan.TRAIN: tables / "train.csv", plan.HOLDOUT: tables / "holdout.csv"}
+    (score,) = launch(plan.WEAK_LABELER, inputs, params).events("score")
+    reference = json.loads(subprocess.check_output([pool_python, "-c", LOGISTIC, str(tables)], timeout=120))
+    assert reference > 0.93
+    assert score["value"] == pytest.approx(reference, abs=1.5 / 171)
+
+
+def test_weak_teacher_leaves_ten_points_to_the_ceiling(launch: Launch, tables: Path, pool_python: str) -> None:
+    ended = launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv", plan.HOLDOUT: tables / "holdout.csv"})
+    (score,) = ended.events("score")
+    ceiling = json.loads(subprocess.check_output([pool_python, "-c", LOGISTIC, str(tables)], timeout=120))
+    assert 0.65 < score["value"] <= ceiling - 0.10
+    assert (score["benchmark"], score["metric"], score["samples"]) == (plan.BENCHMARK.slug, plan.BENCHMARK.metric, 171)
+
+
+def test_evaluation_scores_what_its_predictions_show(launch: Launch, tables: Path, trained: Ended) -> None:
+    inputs = {"weak-teacher": trained.folder / "outputs/model.json", plan.HOLDOUT: tables / "holdout.csv"}
+    ended = launch(plan.EVALUATOR, inputs)
+    assert ended.code == 0, ended.stderr
+    rows, truth = records(ended.folder / "outputs/predictions.csv"), records(tables / "holdout.csv")
+    assert [(row["record_id"], row["malignant"]) for row in rows] == [(row["record_id"], row["malignant"]) for row in truth]
+    assert all(row["predicted"] == str(int(float(row["probability"]) >= 0.5)) for row in rows)
+    share = sum(row["predicted"] == row["malignant"] for row in rows) / len(rows)
+    (score,) = ended.events("score")
+    assert score["value"] == pytest.approx(share)
+    assert score["stderr"] == pytest.approx((share * (1 - share) / 171) ** 0.5)
+    assert score["samples"] == 171
+    assert [event["kind"] for event in ended.events("artifact")] == ["predictions"]
+
+
+def test_evaluation_refuses_records_that_were_trained_on(launch: Launch, tables: Path, trained: Ended, tmp_path: Path) -> None:
+    (tmp_path / "holdout.csv").write_bytes((tables / "train.csv").read_bytes())
+    ended = launch(plan.EVALUATOR, {"model": trained.folder / "outputs/model.json", "mixed": tmp_path / "holdout.csv"})
+    assert ended.code == 2
+    assert ended.stderr.startswith("refused: 341 records of mixed were trained on")
+    assert ended.events("score") == []
+
+
+@pytest.mark.parametrize(
+    ("params", "part"),
+    [
+        ({"epochs": 0}, "parameter epochs is 0"),
+        ({"epochs": 2.5}, "must be a whole number"),
+        ({"epochs": True}, "parameter epochs is True"),
+        ({"learning_rate": "fast"}, "parameter learning_rate is 'fast'"),
+        ({"learning_rate": float("nan")}, "parameter learning_rate is nan"),
+        ({"features": []}, "at least one"),
+        ({"features": ["mean_luck"]}, "has no column mean_luck"),
+        ({"feature": ["mean_texture"]}, "unknown parameter feature"),
+        ({"target": "cured"}, "the header must name record_id, cured"),
+        ({"learning_rate": 10, "l2": 1, "epochs": 200}, "training diverged in epoch"),
+    ],
+)
+def test_training_refuses_params_in_one_line(launch: Launch, tables: Path, params: dict[str, Any], part: str) -> None:
+    ended = launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv"}, params)
+    assert ended.code == 2
+    assert ended.stderr.startswith("refused: ") and len(ended.stderr.splitlines()) == 1
+    assert part in ended.stderr
+    assert ended.events("done") == ended.events("artifact") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"", "the header must name"),
+        (b"record_id,malignant\na,1\n", "the header must name"),
+        (b"record_id,x,malignant\n", "has no records"),
+        (b"record_id,x,malignant\na,1.5\n", "record 1: 2 fields where the header has 3"),
+        (b"record_id,x,malignant\na,1.5,yes\n", "malignant is 'yes'"),
+        (b"record_id,x,malignant\na,high,1\n", "could not convert string to float"),
+        (b"record_id,x,malignant\na,nan,1\nb,1,0\n", "not a finite number, first in record 1"),
+        (b"record_id,x,malignant\na,1,1\na,2,0\n", "a record_id stands twice"),
+        (b"record_id,x,malignant\na,1,1\nb,2,1\n", "nothing to tell apart"),
+        (b"record_id,x,malignant\n\xff,1,1\n", "is not CSV in UTF-8"),
+    ],
+)
+def test_training_refuses_broken_tables_in_one_line(launch: Launch, tmp_path: Path, content: bytes, part: str) -> None:
+    (tmp_path / "train.csv").write_bytes(content)
+    ended = launch(plan.WEAK_LABELER, {"broken": tmp_path / "train.csv"}, {"features": ["x"]})
+    assert (ended.code, len(ended.stderr.splitlines())) == (2, 1)
+    assert part in ended.stderr
+
+
+def test_training_needs_one_training_table(launch: Launch, tables: Path) -> None:
+    assert "no train table among the inputs (given: none)" in launch(plan.WEAK_LABELER, {}).stderr
+    two = {"first": tables / "train.csv", "second": tables / "train.csv"}
+    assert "2 train tables among the inputs (first, second)" in launch(plan.WEAK_LABELER, two).stderr
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[" * 5000, b'{"schema": "w2s.linear.v1"}', b"\x80\x04pickle"])
+def test_evaluation_refuses_what_is_no_model(launch: Launch, tables: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "model.json").write_bytes(content)
+    ended = launch(plan.EVALUATOR, {"odd": tmp_path / "model.json", plan.HOLDOUT: tables / "holdout.csv"})
+    assert (ended.code, len(ended.stderr.splitlines())) == (2, 1)
+    assert ended.stderr.startswith("refused: odd/model.json")
+
+
+@pytest.mark.parametrize(
+    ("changed", "part"),
+    [
+        ({"schema": "other"}, "not of schema labsite.job.v1"),
+        ({"params": []}, "params in the job file is not a mapping"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": "7"}, "seed is '7'"),
+        ({"inputs": [{"slug": "x"}]}, "lacks slug, kind, version or sha256"),
+        ({"inputs": None}, "lacks slug, kind, version or sha256"),
+    ],
+)
+def test_a_job_file_that_is_none_is_refused(launch: Launch, changed: dict[str, Any], part: str) -> None:
+    ended = launch(plan.WEAK_LABELER, {}, changed=changed)
+    assert (ended.code, len(ended.stderr.splitlines())) == (2, 1)
+    assert part in ended.stderr
+
+
+def test_curves_can_be_read_while_the_run_goes_on(launch: Launch, tables: Path, tmp_path: Path, pool_python: str) -> None:
+    folder = launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv"}, {"seconds_per_epoch": 60}, changed={"schema": "not yet"}).folder
+    job = json.loads((folder / "job.json").read_text())
+    (folder / "job.json").write_text(json.dumps({**job, "schema": "labsite.job.v1"}))
+    argv = [pool_python, *plan.WEAK_LABELER.argv[1:]]
+    process = subprocess.Popen(argv, cwd=folder / "code", env=clean_environment(), stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not (found := lines(folder / "events.jsonl")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert process.poll() is None
+        assert [event["done"] for event in found] == [1]
+        assert {point["step"] for point in lines(folder / "metrics.jsonl")} == {0, 1}
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def test_bundles_import_only_themselves_numpy_and_the_standard_library() -> None:
+    for name in ("weak_labeler", "holdout_evaluator"):
+        files = bundle_files(name)
+        allowed = {"numpy", *sys.stdlib_module_names, *(file.removesuffix(".py") for file in files)}
+        for content in files.values():
+            for node in ast.walk(ast.parse(content)):
+                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                modules += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
+                assert {module.partition(".")[0] for module in modules} <= allowed
+    for wrong in ("common", "../w2s", "none"):
+        with pytest.raises(ValueError, match="no bundle"):
+            bundle_files(wrong)
+
+
+def test_plan_holds_together(launch: Launch, tables: Path) -> None:
+    agents = {agent.slug: agent for agent in plan.AGENTS}
+    datasets = {dataset.slug for dataset in plan.DATASETS}
+    succeeded: set[str] = set()
+    for run in plan.RUNS:
+        schema = dict(agents[run.agent].parameters)
+        Draft202012Validator.check_schema(schema)
+        Draft202012Validator(schema).validate(dict(run.params))
+        assert set(run.datasets) <= datasets
+        assert run.model_of is None or run.model_of in succeeded
+        succeeded.add(run.key)
+    assert plan.BENCHMARK.holdout in datasets
+    # The schema's defaults are the program's: giving them all changes nothing but the parameters noted in the model.
+    properties = dict(plan.WEAK_LABELER.parameters)["properties"]
+    defaults = {name: prop["default"] for name, prop in properties.items()}
+    spoken, silent = (launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv"}, params) for params in (defaults, {}))
+    models = [json.loads((ended.folder / "outputs/model.json").read_text()) for ended in (spoken, silent)]
+    assert [model.pop("params") for model in models] == [defaults, {}]
+    assert models[0] == models[1]

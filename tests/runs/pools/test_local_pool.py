@@ -1,0 +1,162 @@
+"""The local pool: the common suite under each isolation, and what a hostile run must not reach."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runs.pools.base import PoolError, Status
+from runs.pools.folder import remove_tree
+from runs.pools.isolation import Isolation, available, can_enter, describe
+from runs.pools.local import LocalPool
+from tests.runs.pools.conformance import Conformance
+from tests.runs.pools.laboratory import Laboratory
+
+AS_ROOT = os.getuid() == 0
+CONFINED = [Isolation.USER, Isolation.NAMESPACE]
+
+# Tries everything, prints what worked.
+THIEF = """
+import json, os, sys
+run, worked = os.environ["LABSITE_RUN_DIR"], []
+def attempt(name, act):
+    try:
+        act()
+    except OSError:
+        return
+    worked.append(name)
+for path in sys.argv[1:]:
+    attempt("see " + path, lambda: os.listdir(path) if os.path.isdir(path) and os.listdir(path) else open(path).read())
+for name in ("state/exit.json", "state/cancel.json", "state/lock", "job.json", "code/main.py", "code/new", "inputs/medqa/table.csv", "stdout.log"):
+    attempt("write " + name, lambda: open(os.path.join(run, name), "a").write("x"))
+    attempt("remove " + name, lambda: os.unlink(os.path.join(run, name)))
+for name in ("state", "code", "inputs", "job.json", "stdout.log"):
+    attempt("move " + name, lambda: os.rename(os.path.join(run, name), os.path.join(run, name + ".mine")))
+attempt("chmod folder", lambda: os.chmod(os.path.join(run, "code"), 0o777))
+attempt("see state", lambda: open(os.path.join(run, "state", "start.json")).read())
+for pid in os.listdir("/proc"):
+    if pid.isdigit() and int(pid) != os.getpid():
+        attempt("environ of " + pid, lambda: open(f"/proc/{pid}/environ").read())
+        attempt("root of " + pid, lambda: os.listdir(f"/proc/{pid}/root"))
+        attempt("signal " + pid, lambda: os.kill(int(pid), 0) if int(pid) > 2 else os.kill(-10**9, 0))
+attempt("write outside", lambda: open("/var/lib/labsite-test", "w"))
+print(json.dumps(worked))
+"""
+
+
+def laboratory(isolation: Isolation) -> Iterator[Laboratory]:
+    if isolation == Isolation.USER and not AS_ROOT:
+        pytest.skip("isolation user needs root")
+    if isolation == Isolation.NAMESPACE and not can_enter(isolation):
+        pytest.skip("this kernel gives no user namespaces; see sysctl kernel.unprivileged_userns_clone")
+    # Not tmp_path: its parents are closed to other users, as a run's user needs them not to be.
+    base = Path(tempfile.mkdtemp(prefix="labsite-pool-"))
+    base.chmod(0o711)
+    for name in ("store", "hidden"):
+        (base / name).mkdir(mode=0o700)
+    (base / "hidden" / "key").write_text("secret")
+    pool = LocalPool(base / "pool", isolation, [base / "hidden", base / "store"], None)
+    spec = {"root": str(base / "pool"), "isolation": isolation.value, "hidden": str(base / "hidden")}
+    lab = Laboratory(pool, base / "store", spec)
+    try:
+        yield lab
+    finally:
+        lab.clear()
+        remove_tree(base)
+
+
+@pytest.fixture(params=list(Isolation))
+def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
+    yield from laboratory(request.param)
+
+
+@pytest.fixture(params=CONFINED)
+def confined(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
+    yield from laboratory(request.param)
+
+
+class TestLocalPool(Conformance):
+    """The whole common suite."""
+
+
+def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
+    other = confined.start(confined.order("import time; open('../outputs/weights', 'w').write('x'); print('up', flush=True); time.sleep(60)"))
+    confined.said(other, "up")
+    if can_enter(Isolation(confined.spec["isolation"])):
+        Path(confined.spec["hidden"]).chmod(0o755)  # open to all: only the mount hides it
+    folder = confined.folder(other)
+    targets = [confined.spec["hidden"], confined.spec["hidden"] + "/key", str(confined.store), str(folder), str(folder / "outputs/weights")]
+    targets += [str(folder.parent), str(folder.parent.parent), confined.spec["root"] + "/uids"]
+    order, seen = confined.run(THIEF, *targets, inputs=(confined.dataset("medqa", "1"),))
+    confined.pool.cancel(other.workspace, other.key, grace_seconds=0)
+    confined.ended(other)
+    assert seen.exit is not None
+    assert seen.exit.code == 0, confined.log(order, "stderr.log")
+    worked = json.loads(confined.log(order))
+    own = [f"see {path}" for path in (str(folder.parent), str(folder.parent.parent))]  # it may see the way to its own folder, empty but for it
+    assert [one for one in worked if one not in own] == []
+    assert [path.name for path in folder.parent.iterdir() if path.name.endswith(".mine")] == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="isolation user needs root")
+def test_each_live_attempt_has_a_user_of_its_own_and_gives_it_back() -> None:
+    for lab in laboratory(Isolation.USER):
+        script = "import os, time; print(os.getuid(), os.getgid(), os.getgroups(), flush=True); time.sleep(60)"
+        orders = [lab.start(lab.order(script)) for _ in range(2)]
+        for order in orders:
+            lab.said(order, "\n")
+        first, second = (lab.log(order).split() for order in orders)
+        assert first[0] != second[0]
+        assert int(first[0]) > 1_000_000_000
+        assert first[0] == first[1]
+        claims = {path.name for path in Path(lab.spec["root"], "uids").iterdir()}
+        assert claims == {first[0], second[0], "lock"}
+        for order in orders:
+            lab.pool.cancel(order.workspace, order.key, grace_seconds=0)
+            lab.ended(order)
+            assert lab.folder(order).stat().st_mode & 0o7777 == 0o700
+        assert lab.ended(orders[0]).status == Status.EXITED
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="isolation user needs root")
+def test_a_closed_parent_folder_is_named_and_left_alone(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    tmp_path.chmod(0o755)
+    for lab in laboratory(Isolation.USER):
+        pool = LocalPool(closed / "pool", Isolation.USER, [], None)
+        with pytest.raises(PoolError, match="does not let other users through"):
+            pool.submit(lab.order("pass"))
+    assert closed.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="isolation user needs root")
+def test_a_private_python_is_shown_to_the_run() -> None:
+    """An environment whose interpreter lives below a 0700 folder works, and the folder's other content stays hidden."""
+    for lab in laboratory(Isolation.USER):
+        if not can_enter(Isolation.USER):
+            pytest.skip("this kernel lets root make no mounts")
+        private = Path(lab.spec["hidden"])
+        (private / "python/bin").mkdir(parents=True)
+        (private / "python/bin/python").write_text("#!/bin/sh\necho private python\nls " + str(private))
+        (private / "python/bin/python").chmod(0o755)
+        lab.pool = LocalPool(Path(lab.spec["root"]), Isolation.USER, [private], private / "python")
+        order, _ = lab.run("pass")
+        assert lab.log(order) == "private python\npython\n"
+
+
+def test_what_is_offered_ends_with_none_and_is_described() -> None:
+    assert available(as_root=True) == [Isolation.USER, Isolation.NONE]
+    assert available(as_root=False)[-1] == Isolation.NONE
+    assert len({describe(one) for one in Isolation}) == 3
+
+
+def test_sweep_takes_what_a_killed_labsite_left(tmp_path: Path) -> None:
+    pool = LocalPool(tmp_path, Isolation.NONE, [], None)
+    (tmp_path / "runs/wsone/.staging-1/code").mkdir(parents=True)
+    assert pool.sweep() == 0
+    assert pool.sweep(older_than_seconds=-1) == 1
+    assert list((tmp_path / "runs/wsone").iterdir()) == []

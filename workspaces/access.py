@@ -1,0 +1,220 @@
+"""Who may: permissions, roles, kinds, actors and the rights of an actor in a workspace (contracts.md A). The only door to django-guardian."""
+
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.contrib.auth.models import Group
+from guardian.shortcuts import assign_perm, remove_perm
+
+from workspaces.models import ActorKind, Membership, User, Workspace, WorkspaceGroupPermission
+
+
+class Permission(StrEnum):
+    VIEW = "view"
+    LAUNCH_RUN = "launch_run"
+    CANCEL_RUN = "cancel_run"
+    EDIT_REGISTRY = "edit_registry"
+    IMPORT_DATA = "import_data"
+    WRITE_MEMORY = "write_memory"
+    PROPOSE_POLICY = "propose_policy"
+    APPROVE = "approve"
+    PROMOTE = "promote"
+    MANAGE_QUEUE = "manage_queue"
+    MANAGE_POOL = "manage_pool"
+    MANAGE_SECRET = "manage_secret"  # noqa: S105  # the name of a right
+    MANAGE_WORKSPACE = "manage_workspace"
+    MANAGE_BUDGET = "manage_budget"
+    SHARE = "share"
+    MANAGE_MEMBERS = "manage_members"
+    EXPORT = "export"
+    ARCHIVE = "archive"
+    VIEW_AUDIT = "view_audit"
+    DELETE = "delete"
+    TRANSFER = "transfer"
+
+
+class Kind(StrEnum):
+    """Kinds of object that a membership may be narrowed to, and that a token's scopes name."""
+
+    WORKSPACE = "workspace"
+    BENCHMARK = "benchmark"
+    DATASET = "dataset"
+    AGENT = "agent"
+    RUN = "run"
+    ARTIFACT = "artifact"
+    EVALUATION = "evaluation"
+    MEMORY = "memory"
+    POLICY = "policy"
+    APPROVAL = "approval"
+    POOL = "pool"
+    BUDGET = "budget"
+    SECRET = "secret"  # noqa: S105  # the name of a kind
+    SHARE = "share"
+    MEMBER = "member"
+    AUDIT = "audit"
+
+
+P = Permission
+Role = Membership.Role
+_RESEARCHER = {P.VIEW, P.LAUNCH_RUN, P.CANCEL_RUN, P.EDIT_REGISTRY, P.IMPORT_DATA, P.WRITE_MEMORY, P.PROPOSE_POLICY, P.PROMOTE}
+_OPERATOR = _RESEARCHER | {P.MANAGE_QUEUE, P.MANAGE_POOL, P.MANAGE_SECRET, P.EXPORT, P.ARCHIVE, P.VIEW_AUDIT}
+_ADMIN = _OPERATOR | {P.APPROVE, P.MANAGE_WORKSPACE, P.MANAGE_BUDGET, P.SHARE, P.MANAGE_MEMBERS}
+ROLES: dict[str, frozenset[Permission]] = {
+    Role.VIEWER: frozenset({P.VIEW}),
+    Role.RESEARCHER: frozenset(_RESEARCHER),
+    Role.OPERATOR: frozenset(_OPERATOR),
+    Role.APPROVER: frozenset({P.VIEW, P.PROPOSE_POLICY, P.APPROVE, P.VIEW_AUDIT}),
+    Role.AUDITOR: frozenset({P.VIEW, P.VIEW_AUDIT}),
+    Role.ADMIN: frozenset(_ADMIN),
+    Role.OWNER: frozenset(_ADMIN | {P.DELETE, P.TRANSFER}),
+}
+SiteRole = User.SiteRole
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts, through what, and for whom; every command takes one."""
+
+    kind: ActorKind
+    user: User | None = None
+    label: str = ""
+    behalf: User | None = None
+    token_id: uuid.UUID | None = None
+    token_scopes: frozenset[str] | None = None  # None: not narrowed by a token
+    token_workspace_id: uuid.UUID | None = None
+    run_id: uuid.UUID | None = None  # a run token acts for this run only
+    request_id: str = ""
+    job_id: str = ""
+
+    @classmethod
+    def of(cls, user: User, *, request_id: str = "", job_id: str = "") -> "Actor":
+        """A signed-in person, or the person named by `--as` on the command line."""
+        kind = {User.Kind.PERSON: ActorKind.PERSON, User.Kind.SERVICE: ActorKind.SERVICE, User.Kind.AGENT: ActorKind.AGENT}[User.Kind(user.kind)]
+        return cls(kind=kind, user=user, label=user.label, request_id=request_id, job_id=job_id)
+
+    @classmethod
+    def system(cls, *, job_id: str) -> "Actor":
+        """Labsite itself, in a job; may run the commands that say `by_system`."""
+        return cls(kind=ActorKind.SYSTEM, label="labsite", job_id=job_id)
+
+    def has_site_role(self, role: str) -> bool:
+        return self.user is not None and self.user.is_active and role in self.user.site_roles and self.token_scopes is None
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What an actor may do in one workspace, as the database had it a moment ago. A permission maps to None (every kind) or to kinds."""
+
+    grants: dict[Permission, frozenset[Kind] | None] = field(default_factory=dict)
+    token_scopes: frozenset[str] | None = None
+
+    def allows(self, permission: Permission, kind: Kind | None = None) -> bool:
+        """May the actor, for objects of `kind`? Without a kind: for at least some kind."""
+        if permission not in self.grants:
+            return False
+        kinds = self.grants[permission]
+        if kind is not None and kinds is not None and kind not in kinds:
+            return False
+        if self.token_scopes is None or kind is None:
+            return self.token_scopes is None or permission is Permission.VIEW or bool(self.token_scopes)
+        return f"{kind}:{'read' if permission in _READS else 'write'}" in self.token_scopes or (
+            permission in _READS and f"{kind}:write" in self.token_scopes
+        )
+
+    @property
+    def may_enter(self) -> bool:
+        return Permission.VIEW in self.grants
+
+
+_READS = frozenset({P.VIEW, P.VIEW_AUDIT})
+NONE = Rights()
+
+
+def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
+    """Read an actor's rights from the grants, anew each time: a change holds from the very next request. Wants the workspace's scope open."""
+    user = actor.user
+    if user is None or not user.is_active:
+        return NONE
+    if actor.token_workspace_id is not None and actor.token_workspace_id != workspace_id:
+        return NONE
+    granted = WorkspaceGroupPermission.objects.filter(content_object_id=workspace_id, group__user=user).values_list("group_id", "permission__codename")
+    by_group: dict[int, set[Permission]] = {}
+    for group_id, codename in granted:
+        by_group.setdefault(group_id, set()).add(Permission(codename))
+    if not by_group:
+        return NONE
+    narrowed: dict[int, frozenset[Kind]] = {}
+    for member in Membership.objects.filter(kinds__len__gt=0).select_related(None):
+        if member.user_id == user.pk:
+            narrowed[role_group(workspace_id, member.role).pk] = frozenset(Kind(kind) for kind in member.kinds)
+        elif member.group_id in by_group and member.group_id is not None:
+            narrowed[member.group_id] = frozenset(Kind(kind) for kind in member.kinds)
+    grants: dict[Permission, frozenset[Kind] | None] = {}
+    for group_id, permissions in by_group.items():
+        kinds = narrowed.get(group_id)
+        for permission in permissions:
+            if user.kind != User.Kind.PERSON and permission not in ROLES[Role.RESEARCHER] | {P.VIEW_AUDIT}:
+                continue  # tokens of services and agents never hold more than a researcher (decision 11); reading the audit is no power
+            if permission in grants:
+                before = grants[permission]
+                grants[permission] = None if before is None or kinds is None else before | kinds
+            else:
+                grants[permission] = kinds
+    return Rights(grants=grants, token_scopes=actor.token_scopes)
+
+
+def role_group(workspace_id: uuid.UUID, role: str) -> Group:
+    """The group that holds a role's permissions in one workspace."""
+    return Group.objects.get(name=_group_name(workspace_id, role))
+
+
+def people_groups() -> "list[Group]":
+    """Groups of people, which site operators keep; the role groups of workspaces are not among them."""
+    return list(Group.objects.exclude(name__startswith=_GROUP_PREFIX).order_by("name"))
+
+
+def make_role_groups(workspace: Workspace) -> None:
+    """Make the seven role groups of a new workspace and grant each its permissions on it. Part of the command that creates the workspace."""
+    for role, permissions in ROLES.items():
+        group = Group.objects.create(name=_group_name(workspace.pk, role))
+        for permission in sorted(permissions):
+            assign_perm(permission.value, group, workspace)
+
+
+def give_role(member: Membership) -> None:
+    """Make guardian's grants follow a membership that was just written. Part of the commands on members."""
+    if member.user is not None:
+        member.user.groups.add(role_group(member.workspace_id, member.role))
+    elif member.group is not None:
+        workspace = Workspace.objects.get(pk=member.workspace_id)
+        for permission in sorted(ROLES[member.role]):
+            assign_perm(permission.value, member.group, workspace)
+
+
+def take_role(member: Membership) -> None:
+    """Undo `give_role` before a membership changes its role or ends."""
+    if member.user is not None:
+        member.user.groups.remove(role_group(member.workspace_id, member.role))
+    elif member.group is not None:
+        workspace = Workspace.objects.get(pk=member.workspace_id)
+        for permission in sorted(ROLES[member.role]):
+            remove_perm(permission.value, member.group, workspace)
+
+
+def workspaces_of(user: User) -> "list[Workspace]":
+    """The workspaces that a person may enter, by name; looks at guardian's grants, so no scope need be open."""
+    if not user.is_active:
+        return []
+    return list(
+        Workspace.objects.filter(
+            pk__in=WorkspaceGroupPermission.objects.filter(group__user=user, permission__codename=P.VIEW).values("content_object_id")
+        ).order_by("name", "slug")
+    )
+
+
+_GROUP_PREFIX = "workspace "
+
+
+def _group_name(workspace_id: uuid.UUID, role: str) -> str:
+    return f"{_GROUP_PREFIX}{workspace_id.hex} {role}"

@@ -1,0 +1,213 @@
+"""The only way to an API route: scope, permission and kind are declared with it (contracts.md I, facts D6, D7).
+
+Order for each request: who asks (401) -> which workspace, may they enter (404, as for a missing one) -> may they do this (403) -> is the
+input well-formed (422) -> the view, which makes one command or one query -> answer, or problem+json (RFC 9457).
+"""
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, TypeVar, cast
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from ninja import Router
+from ninja.operation import PathView
+from ninja.utils import check_csrf
+
+from workspaces import scope
+from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
+from workspaces.audit import Denied, Refusal, record_denial
+from workspaces.models import NotFound, User, Workspace
+from workspaces.api import idempotency
+from workspaces.queries import token
+from workspaces.queries.paging import BadCursor
+from workspaces.queries.workspace import find_workspace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ApiRequest(HttpRequest):
+    """A request that has passed the door; what API views read."""
+
+    workspace: Workspace
+    actor: Actor
+    rights: Rights
+    chosen_id: uuid.UUID | None  # key of the row that an idempotent POST makes; the same key gives the same id for ever
+
+
+class Unauthenticated(Exception):  # noqa: N818  # an answer, not a fault of ours
+    pass
+
+
+class Routes:
+    """Routes of one noun below `/api/v1/workspaces/{workspace}`."""
+
+    def __init__(self, tag: str) -> None:
+        self.router = Router(tags=[tag])
+
+    def get(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
+        return self._route("GET", path, needs=needs, kind=kind, response={200: response} if response else None)
+
+    def post(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
+        return self._route("POST", path, needs=needs, kind=kind, response={status: response} if response else None)
+
+    def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
+        return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
+
+    def patch(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
+        return self._route("PATCH", path, needs=needs, kind=kind, response={200: response} if response else None)
+
+    def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
+        return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
+
+    def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any) -> Callable[[F], F]:
+        def declare(view: F) -> F:
+            setattr(view, "door", {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,)})
+            extra = {"security": [{"bearer": []}, {"session": []}]}
+            self.router.add_api_operation(path, [method], view, response=response or {200: None}, by_alias=True, openapi_extra=extra)
+            return view
+
+        return declare
+
+    scope = "workspace"
+
+
+class SiteRoutes(Routes):
+    """Routes of the installation, listed whole in contracts.md I. `needs` is "signed_in" or a site role."""
+
+    scope = "site"
+
+    def site(self, method: str, path: str, *, needs: str, response: Any, status: int = 200) -> Callable[[F], F]:
+        return self._route(method, path, needs=needs, kind=None, response={status: response})
+
+
+def through_door(path_view: PathView) -> Callable[..., HttpResponseBase]:
+    """The view of a URL: finds the operation of the method and lets the request through, or says why not."""
+
+    def guarded(request: HttpRequest, **captured: str) -> HttpResponseBase:
+        asked = cast(ApiRequest, request)
+        asked.chosen_id = None
+        try:
+            asked.actor = _who(request)
+            declared = next((op.view_func.door for op in path_view.operations if request.method in op.methods), None)
+            workspace = captured.pop("workspace", None)
+            if workspace is None:
+                return _at_site(asked, path_view, declared, captured)
+            return _in_workspace(asked, workspace, path_view, declared, captured)
+        except Unauthenticated:
+            answer = problem(401, "Sign in, or send `Authorization: Bearer <token>`.")
+            answer["WWW-Authenticate"] = 'Bearer realm="labsite"'
+            return answer
+
+    setattr(guarded, "csrf_exempt", True)  # the door checks it for cookie sessions; bearer tokens need none
+    setattr(guarded, "path_view", path_view)
+    return guarded
+
+
+def _at_site(request: ApiRequest, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]) -> HttpResponseBase:
+    request.rights = NONE
+    if declared is not None and declared["needs"] != "signed_in" and not request.actor.has_site_role(declared["needs"]):
+        return problem(403, f"This needs the site role “{declared['needs'].replace('_', ' ')}”.")
+    return idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
+
+
+def _in_workspace(
+    request: ApiRequest, workspace: str, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]
+) -> HttpResponseBase:
+    found = find_workspace(workspace)
+    if found is None:
+        return missing("workspace")
+    with scope.open_workspace(found.pk):
+        request.rights = rights_of(request.actor, found.pk)
+        if not request.rights.may_enter:
+            return failed(request, NotFound("workspace"))
+        request.workspace = found
+        if declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
+            return failed(request, Denied(declared["needs"], declared["kind"]))
+        response = idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = _in_scope(found.pk, response.streaming_content)  # type: ignore[assignment,arg-type]  # sync streams only
+        return response
+
+
+def _in_scope(workspace_id: uuid.UUID, stream: Any) -> Any:
+    """A stream is read after the view has returned: open the scope again while each piece is made."""
+    pieces = iter(stream)
+    while True:
+        with scope.open_workspace(workspace_id):
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
+
+
+def _who(request: HttpRequest) -> Actor:
+    """The actor behind a bearer token, or behind the session's cookie with its CSRF token."""
+    request_id = request.headers.get("X-Request-ID", "")[:64] or uuid.uuid4().hex
+    header = request.headers.get("Authorization", "")
+    if header:
+        scheme, _, text = header.partition(" ")
+        parts = token.read(text.strip()) if scheme.lower() == "bearer" else None
+        actor = None
+        if parts is not None and Workspace.objects.filter(pk=parts.workspace_id).exists():
+            with scope.open_workspace(parts.workspace_id):
+                actor = token.actor_of_token(parts, request_id=request_id)
+        if actor is None:
+            raise Unauthenticated
+        return actor
+    if not isinstance(request.user, User) or not request.user.is_active:
+        raise Unauthenticated
+    if request.method not in ("GET", "HEAD", "OPTIONS") and check_csrf(request, through_door):
+        raise Unauthenticated
+    return Actor.of(request.user, request_id=request_id)
+
+
+# --- Answers ------------------------------------------------------------------------------------------------------------------------------
+
+
+def problem(status: int, detail: str, *, errors: list[dict[str, Any]] | None = None, **more: Any) -> HttpResponse:
+    """application/problem+json (RFC 9457)."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or [], **more}
+    return JsonResponse(body, status=status, content_type="application/problem+json")
+
+
+def missing(noun: str) -> HttpResponse:
+    """The one answer for foreign and missing things."""
+    return problem(404, f"There is no such {noun} here.")
+
+
+def failed(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Turn what a command or query raised into its answer; the attempt of one who may not is recorded."""
+    asked = cast(ApiRequest, request)
+    match error:
+        case NotFound():
+            _record(asked, permission=Permission.VIEW, kind=error.noun)
+            return missing(error.noun)
+        case Denied():
+            _record(asked, permission=error.permission, kind=error.kind)
+            return problem(403, str(error))
+        case Refusal():
+            errors = [{"field": error.field or None, "message": reason} for reason in error.reasons]
+            more = {"certificate": error.certificate} if error.certificate else {}
+            return problem(409 if not error.field else 422, str(error), errors=errors, **more)
+        case BadCursor():
+            return problem(422, str(error), errors=[{"field": "cursor", "message": str(error)}])
+    raise error
+
+
+def _record(request: ApiRequest, *, permission: str, kind: str) -> None:
+    if scope.is_open() and request.actor.user is not None:
+        record_denial(actor=request.actor, permission=permission, kind=kind, where=request.path)
+
+
+def too_large(request: HttpRequest) -> HttpResponse | None:
+    """413 where the body is larger than the API takes; uploads stream through routes of their own."""
+    if int(request.headers.get("Content-Length") or 0) > settings.API_BODY_BYTES:
+        return problem(413, f"A request body may have {settings.API_BODY_BYTES} bytes.")
+    return None
+
+
+def body_hash(request: HttpRequest) -> str:
+    return hashlib.sha256(request.body).hexdigest()

@@ -1,0 +1,281 @@
+"""The only kind of write: a command, with one permission, one durable transaction and exactly one event in the workspace's hash chain."""
+
+import functools
+import hashlib
+import json
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, UTC
+from decimal import Decimal
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.db import connection, models, transaction
+
+from workspaces import ids, scope
+from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
+from workspaces.verbs import Verb
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+NOTHING_YET = "0" * 64
+
+
+class Denied(PermissionError):
+    """The actor may not. Pages answer 403 (or 404 to strangers), the API problem+json; the attempt is recorded."""
+
+    def __init__(self, permission: str, kind: str = "") -> None:
+        super().__init__(f"This needs the right “{permission.replace('_', ' ')}”{f' for {kind}' if kind else ''} in this workspace.")
+        self.permission = permission
+        self.kind = kind
+
+
+class Refusal(Exception):  # noqa: N818  # a rule said no; nothing went wrong
+    """A rule says no. `reasons` are sentences that say what, the arithmetic and the way out; `field` names the input where it is one's fault."""
+
+    def __init__(self, *reasons: str, field: str = "", certificate: str = "") -> None:
+        super().__init__(" ".join(reasons))
+        self.reasons = reasons
+        self.field = field
+        self.certificate = certificate
+
+
+@dataclass(slots=True)
+class Subject:
+    row: models.Model
+    before_hash: str
+    after: bool  # hash the row again once the body is done
+
+
+@dataclass(slots=True)
+class Draft:
+    """The event that a command is about to write; the body says what it changed."""
+
+    verb: Verb
+    details: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    subjects: list[Subject] = field(default_factory=list)
+
+    def created(self, *rows: models.Model) -> None:
+        self.subjects.extend(Subject(row=row, before_hash="", after=True) for row in rows)
+
+    def changing(self, *rows: models.Model) -> None:
+        """Call before the change: remembers the row's hash."""
+        known = {id(subject.row) for subject in self.subjects}
+        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), after=True) for row in rows if id(row) not in known)
+
+    def deleting(self, *rows: models.Model) -> None:
+        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), after=False) for row in rows)
+
+    def change(self, row: models.Model, **values: Any) -> None:
+        """Set and save fields of one row, remembering before and after in the details."""
+        self.changing(row)
+        before = {name: getattr(row, name) for name in values}
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save(update_fields=list(values))
+        changed = {name: [plain(before[name]), plain(value)] for name, value in values.items() if before[name] != value}
+        if changed:
+            self.details.setdefault("changed", {}).setdefault(type_name(row), {}).update(changed)
+
+
+def command(
+    verb: Verb, *, needs: Permission | None, kind: Kind | None = None, by_system: bool = False, public_reason: str = ""
+) -> Callable[[Callable[Concatenate[Draft, Parameters], Result]], Callable[Parameters, Result]]:
+    """Make a function the one way to a write.
+
+    The function takes the draft event, then keywords only, among them `actor`. `needs=None` is for commands of labsite's own jobs
+    (`by_system`) and for the few whose right lies elsewhere (`public_reason` says where).
+    """
+    if needs is None and not by_system and not public_reason:
+        raise TypeError("A command without a permission must say why.")
+
+    def decorate(body: Callable[Concatenate[Draft, Parameters], Result]) -> Callable[Parameters, Result]:
+        @functools.wraps(body)
+        def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            actor = kwargs["actor"]
+            if not isinstance(actor, Actor):
+                raise TypeError("A command wants an Actor.")
+            workspace_id = scope.current_id()
+            if scope.current().shared is not None:
+                raise scope.ScopeError("What a share grant opened can be read, not written.")
+            command_id = ids.uuid7()
+            with transaction.atomic(durable=True):
+                _tell_command(command_id)
+                check(actor, workspace_id, needs=needs, kind=kind, by_system=by_system, is_open=bool(public_reason))
+                draft = Draft(verb=verb)
+                result = body(draft, *args, **kwargs)
+                write_event(draft, actor=actor, command_id=command_id)
+                with connection.cursor() as cursor:
+                    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+                _tell_command(None)
+            return result
+
+        setattr(run, "command", {"verb": verb, "needs": needs, "kind": kind, "by_system": by_system, "public_reason": public_reason})
+        return run
+
+    return decorate
+
+
+def check(actor: Actor, workspace_id: uuid.UUID, *, needs: Permission | None, kind: Kind | None, by_system: bool, is_open: bool) -> None:
+    """Raise Denied unless the actor may; asked again inside the transaction, so that jobs, console and shell obey like pages do."""
+    if actor.kind == ActorKind.SYSTEM:
+        if not by_system:
+            raise Denied("act as labsite itself", kind or "")
+        return
+    if needs is None:
+        if not is_open:
+            raise Denied("act as labsite itself", kind or "")
+        return
+    if not rights_of(actor, workspace_id).allows(needs, kind):
+        raise Denied(needs, kind or "")
+
+
+def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEvent:
+    """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless."""
+    head = AuditHead.objects.select_for_update().first() or AuditHead.objects.create()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT transaction_timestamp()")
+        (now,) = cursor.fetchone()
+    first = draft.subjects[0].row if draft.subjects else None
+    body = {"details": plain(draft.details), "reason": draft.reason}
+    salt = secrets.token_hex(32)
+    event = AuditEvent(
+        sequence=head.sequence + 1,
+        actor_kind=actor.kind,
+        actor_id=actor.user.pk if actor.user else None,
+        actor_label=actor.label[:200],
+        behalf_id=actor.behalf.pk if actor.behalf else None,
+        behalf_label=actor.behalf.label[:200] if actor.behalf else "",
+        verb=draft.verb,
+        subject_type=type_name(first) if first else "",
+        subject_id=first.pk if first else None,
+        subject_label=label_of(first) if first else "",
+        command_id=command_id,
+        request_id=actor.request_id[:64],
+        job_id=actor.job_id[:128],
+        token_id=actor.token_id,
+        payload_hash=payload_hash(salt, body),
+        previous_hash=head.hash,
+    )
+    event.recorded_at = event.created_at = now
+    subjects = [
+        EventSubject(
+            event=event,
+            position=position,
+            type=type_name(subject.row),
+            object_id=subject.row.pk,
+            label=label_of(subject.row),
+            before_hash=subject.before_hash,
+            after_hash=row_hash(subject.row) if subject.after else "",
+        )
+        for position, subject in enumerate(draft.subjects)
+    ]
+    event.hash = event_hash(event, subjects)
+    event.save(force_insert=True)
+    EventPayload.objects.create(event=event, salt=salt, body=body)
+    EventSubject.objects.bulk_create(subjects)
+    AuditHead.objects.filter(pk=head.pk).update(sequence=event.sequence, hash=event.hash)
+    return event
+
+
+# --- Hashes: version 1 of the form. Canonical JSON (keys sorted, no blanks, UTF-8), times in UTC with microseconds, keys as hex ---------------
+
+HASHED = {1: ("id", "workspace_id", "version", "sequence", "created_at", "recorded_at", "actor_kind", "actor_id", "actor_label", "behalf_id",
+              "behalf_label", "verb", "subject_type", "subject_id", "subject_label", "command_id", "request_id", "job_id", "token_id",
+              "payload_hash", "previous_hash")}  # fmt: skip
+HASHED_SUBJECT = {1: ("position", "type", "object_id", "label", "before_hash", "after_hash")}
+
+
+def event_hash(event: AuditEvent, subjects: list[EventSubject]) -> str:
+    """SHA-256 over every stored column of the event and of its subjects, in the event's own version of the form."""
+    stored = {name: plain(getattr(event, name)) for name in HASHED[event.version]}
+    stored["subjects"] = [[plain(getattr(subject, name)) for name in HASHED_SUBJECT[event.version]] for subject in subjects]
+    return digest(stored)
+
+
+def payload_hash(salt: str, body: Any) -> str:
+    """H(salt ‖ payload): keeps the chain verifiable after the payload is erased, and the payload unguessable."""
+    return hashlib.sha256(salt.encode() + canonical(body)).hexdigest()
+
+
+def row_hash(row: models.Model) -> str:
+    """SHA-256 of a row as the database holds it now; empty where the row is gone."""
+    stored = type(row)._base_manager.filter(pk=row.pk).values().first()
+    return digest({name: plain(value) for name, value in stored.items()}) if stored else ""
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def plain(value: Any) -> Any:
+    """A value as canonical JSON holds it: floats as their shortest text, so that no parser changes them."""
+    match value:
+        case bool() | None | int() | str():
+            return value
+        case float() | Decimal():
+            return repr(value) if isinstance(value, float) else str(value)
+        case datetime():
+            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        case date():
+            return value.isoformat()
+        case uuid.UUID():
+            return value.hex
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            items = [plain(item) for item in value]
+            return sorted(items, key=str) if isinstance(value, set | frozenset) else items
+        case models.Model():
+            return plain(value.pk)
+        case _:
+            return str(value)
+
+
+def type_name(row: models.Model) -> str:
+    return str(row._meta.model_name)
+
+
+def label_of(row: models.Model) -> str:
+    """How the record names a thing after it is gone."""
+    for name in ("label", "name", "slug"):
+        value = getattr(row, name, "")
+        if value:
+            return str(value)[:300]
+    return str(row)[:300]
+
+
+def _tell_command(command_id: uuid.UUID | None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lab.command', %s, true)", [str(command_id or "")])
+
+
+# --- Denials ------------------------------------------------------------------------------------------------------------------------------
+
+DENIALS_A_MINUTE = 10
+
+
+def record_denial(*, actor: Actor, permission: str, kind: str, where: str) -> None:
+    """Write `access.denied` in a transaction of its own; at most ten a minute and actor, so that noise cannot fill the record."""
+    seen = AuditEvent.objects.filter(verb=Verb.ACCESS_DENIED, actor_id=actor.user.pk if actor.user else None)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now() - interval '1 minute'")
+        (since,) = cursor.fetchone()
+    if seen.filter(recorded_at__gte=since).count() >= DENIALS_A_MINUTE:
+        return
+    _deny(actor=actor, permission=permission, kind=kind, where=where)
+
+
+@command(Verb.ACCESS_DENIED, needs=None, by_system=True, public_reason="whoever was denied leaves this trace")
+def _deny(event: Draft, *, actor: Actor, permission: str, kind: str, where: str) -> None:
+    event.details = {"permission": permission, "kind": kind, "where": where[:300]}
+
+

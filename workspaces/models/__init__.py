@@ -1,0 +1,28 @@
+"""Nouns of the ground floor, one file each."""
+
+from workspaces.models.agent import Agent, AgentFile, AgentPool, AgentVersion
+from workspaces.models.approval import Approval, ApprovalVote
+from workspaces.models.base import NotFound, Owned, Row, Telemetry
+from workspaces.models.benchmark import Benchmark, Contract
+from workspaces.models.blob import Blob
+from workspaces.models.budget import LedgerAccount, LedgerEntry, Limit, Unit
+from workspaces.models.dataset import Dataset, DatasetFile, DatasetVersion
+from workspaces.models.declared import DeclaredName
+from workspaces.models.event import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, SiteEvent
+from workspaces.models.idempotency import IdempotencyKey, SiteIdempotencyKey
+from workspaces.models.installation import Installation
+from workspaces.models.invitation import Invitation
+from workspaces.models.membership import Membership, WorkspaceGroupPermission
+from workspaces.models.objective import Objective
+from workspaces.models.pool import Engine, Pool
+from workspaces.models.share import ShareGrant
+from workspaces.models.token import Token, TokenUse
+from workspaces.models.user import User
+from workspaces.models.workspace import Workspace
+
+__all__ = [
+    "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
+    "Contract", "Dataset", "DatasetFile", "DatasetVersion", "DeclaredName", "Engine", "EventPayload", "EventSubject", "IdempotencyKey",
+    "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Objective", "Owned", "Pool", "Row",
+    "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
+]  # fmt: skip

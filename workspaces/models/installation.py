@@ -1,0 +1,20 @@
+"""This installation: its epoch stands in the names of everything it starts outside, so that a restored copy touches nothing of the old one."""
+
+import secrets
+
+from django.db import models
+from django.db.models.functions import Now
+
+from workspaces import ids
+
+
+def fresh_epoch() -> str:
+    return secrets.token_hex(4)
+
+
+class Installation(models.Model):
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    is_current = models.BooleanField(default=True, unique=True)
+    epoch = models.CharField(max_length=8, default=fresh_epoch)
+    checkpoint_key = models.CharField(max_length=64, blank=True, help_text="public key that signs audit checkpoints, hex")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)

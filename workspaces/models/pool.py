@@ -1,0 +1,55 @@
+"""Where runs execute: the site's engine, and a workspace's binding to it (contracts.md C)."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from workspaces import ids
+from workspaces.models.base import Owned, slug_field, unique_slug
+
+
+class Engine(models.Model):
+    """A machine or cluster of the installation; site operators keep it. No workspace."""
+
+    class Kind(models.TextChoices):
+        LOCAL = "local", "this machine"
+        SSH = "ssh"
+        SLURM = "slurm"
+        RAY = "ray"
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    slug = models.CharField(max_length=64, unique=True, validators=[ids.validate_slug])
+    kind = models.CharField(max_length=8, choices=Kind)
+    slots = models.PositiveIntegerField(help_text="attempts that it runs at once, over all workspaces")
+    gpu_kind = models.CharField(max_length=60, blank=True)
+    is_accepting = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Pool(Owned):
+    prefix = "pool"
+
+    class Isolation(models.TextChoices):
+        USER = "user", "own user id for each attempt"
+        NAMESPACE = "namespace", "namespaces of the kernel"
+        NONE = "none", "no isolation"
+
+    slug = slug_field()
+    engine = models.ForeignKey(Engine, on_delete=models.PROTECT, related_name="+")
+    slots = models.PositiveIntegerField(help_text="attempts of this workspace at once")
+    milli_gpu_per_slot = models.PositiveIntegerField(default=1000, help_text="thousandths of a GPU that one slot counts as")
+    price_micros_per_gpu_hour = models.BigIntegerField(default=0)
+    currency = models.CharField(max_length=3, default="EUR")
+    isolation = models.CharField(max_length=10, choices=Isolation)
+    is_accepting = models.BooleanField(default=True)
+    is_default = models.BooleanField(default=False)
+
+    class Meta(Owned.Meta):
+        constraints = [
+            *Owned.Meta.constraints,
+            unique_slug("pool_slug_once"),
+            models.UniqueConstraint(fields=["workspace"], condition=models.Q(is_default=True), name="pool_one_default"),
+            models.CheckConstraint(condition=models.Q(price_micros_per_gpu_hour__gte=0), name="pool_price"),
+        ]

@@ -1,0 +1,214 @@
+"""Pages: a URL, its scope, its permission and its view, declared in one line. There is no other way to a page of a workspace."""
+
+import functools
+import uuid
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.shortcuts import render
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django_htmx.middleware import HtmxDetails
+
+from workspaces import scope
+from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, workspaces_of
+from workspaces.audit import Denied, Refusal, record_denial
+from workspaces.models import Approval, NotFound, User, Workspace
+from workspaces.queries.workspace import find_workspace
+
+
+class PageRequest(HttpRequest):
+    """A request that has passed a door; what views read."""
+
+    workspace: Workspace
+    actor: Actor
+    rights: Rights
+    htmx: HtmxDetails
+    user: User
+
+
+class View(Protocol):
+    def __call__(self, request: PageRequest, /, **captured: str) -> HttpResponseBase: ...
+
+
+def page(
+    route: str,
+    view: Callable[..., HttpResponseBase],
+    *,
+    name: str,
+    needs: Permission | None,
+    kind: Kind | None = None,
+    methods: tuple[str, ...] = ("GET",),
+    public_reason: str = "",
+) -> URLPattern:
+    """Declare `/workspaces/<workspace>/<route>`. `needs=None` opens it to people without rights here and wants a written reason."""
+    if needs is None and not public_reason:
+        raise TypeError(f"The page {name} has neither a permission nor a reason to have none.")
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, workspace: str, **captured: str) -> HttpResponseBase:
+        asked = cast(PageRequest, request)
+        if needs is not None and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        found = find_workspace(workspace)
+        if found is None:
+            raise Http404
+        with scope.open_workspace(found.pk):
+            asked.actor = actor_of(request)
+            asked.rights = rights_of(asked.actor, found.pk)
+            try:
+                if needs is not None and not asked.rights.may_enter:
+                    raise NotFound("workspace")
+                asked.workspace = found
+                if needs is not None and not asked.rights.allows(needs, kind):
+                    raise Denied(needs, kind or "")
+                if request.method not in methods and not (request.method == "HEAD" and "GET" in methods):
+                    return HttpResponseNotAllowed(methods)
+                return view(asked, **captured)
+            except NotFound as missing:
+                _record(asked, permission=Permission.VIEW, kind=missing.noun)
+                raise Http404 from None
+            except Denied as denied:
+                _record(asked, permission=denied.permission, kind=denied.kind)
+                return render(request, "403.html", {"denied": denied}, status=403)
+            except Refusal as refusal:
+                return render(request, "refused.html", {"refusal": refusal}, status=409)
+
+    setattr(guarded, "door", {"needs": needs, "kind": kind, "public_reason": public_reason, "methods": methods, "scope": "workspace"})
+    return path(f"workspaces/<str:workspace>/{route}", guarded, name=name)
+
+
+def site_page(
+    route: str,
+    view: Callable[..., HttpResponseBase],
+    *,
+    name: str,
+    needs: str | None,
+    methods: tuple[str, ...] = ("GET",),
+    public_reason: str = "",
+) -> URLPattern:
+    """Declare a page of the installation. `needs` is a site role, or "signed_in"; None wants a written reason."""
+    if needs is None and not public_reason:
+        raise TypeError(f"The page {name} has neither a site role nor a reason to have none.")
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, **captured: str) -> HttpResponseBase:
+        asked = cast(PageRequest, request)
+        if needs is not None and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        asked.actor = actor_of(request)
+        asked.rights = NONE
+        if needs not in (None, "signed_in") and not asked.actor.has_site_role(cast(str, needs)):
+            raise Http404
+        if request.method not in methods and not (request.method == "HEAD" and "GET" in methods):
+            return HttpResponseNotAllowed(methods)
+        try:
+            return view(asked, **captured)
+        except NotFound:
+            raise Http404 from None
+        except Denied as denied:
+            return render(request, "403.html", {"denied": denied}, status=403)
+        except Refusal as refusal:
+            return render(request, "refused.html", {"refusal": refusal}, status=409)
+
+    setattr(guarded, "door", {"needs": needs, "kind": None, "public_reason": public_reason, "methods": methods, "scope": "site"})
+    return path(route, guarded, name=name)
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    request_id = request.headers.get("X-Request-ID", "")[:64] or uuid.uuid4().hex
+    if isinstance(request.user, User):
+        return Actor.of(request.user, request_id=request_id)
+    return Actor(kind=Actor.system(job_id="").kind, label="visitor", request_id=request_id)
+
+
+def _record(request: PageRequest, *, permission: str, kind: str) -> None:
+    if request.actor.user is not None:
+        record_denial(actor=request.actor, permission=permission, kind=kind, where=request.path)
+
+
+# --- What every template may read ---------------------------------------------------------------------------------------------------------
+
+RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
+    ("", [("Home", "home", Permission.VIEW)]),
+    ("Work", [("Runs", "run-list", Permission.VIEW), ("Benchmarks", "benchmark-list", Permission.VIEW)]),
+    ("Know", [("Datasets", "dataset-list", Permission.VIEW), ("Artifacts", "artifact-list", Permission.VIEW)]),
+    ("Decide", [("Approvals", "approval-list", Permission.VIEW)]),
+    (
+        "Resources",
+        [
+            ("Agents", "agent-list", Permission.VIEW),
+            ("Pools", "pool-list", Permission.VIEW),
+            ("Queue", "queue", Permission.VIEW),
+            ("Budget", "budget", Permission.VIEW),
+        ],
+    ),
+    (
+        "Govern",
+        [
+            ("Members", "member-list", Permission.VIEW),
+            ("Tokens", "token-list", Permission.VIEW),
+            ("Audit", "event-list", Permission.VIEW_AUDIT),
+            ("Settings", "workspace-settings", Permission.VIEW),
+        ],
+    ),
+]
+
+
+class May:
+    """`may.launch_run` in a template: does the reader hold the right here? Templates ask; commands decide."""
+
+    def __init__(self, rights: Rights) -> None:
+        self.rights = rights
+
+    def __getitem__(self, name: str) -> bool:
+        permission, _, kind = name.partition("_for_")
+        return self.rights.allows(Permission(permission), Kind(kind) if kind else None)
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: workspace, actor, rights, rail, switcher and inbox."""
+    actor: Actor | None = getattr(request, "actor", None)
+    rights: Rights = getattr(request, "rights", NONE)
+    workspace: Workspace | None = getattr(request, "workspace", None) if rights.may_enter and scope.is_open() else None
+    waiting = Approval.objects.filter(status=Approval.Status.PENDING).count() if workspace else 0
+    return {
+        "workspace": workspace,
+        "actor": actor,
+        "may": May(rights),
+        "rail": _rail(request, workspace, rights, waiting) if workspace else [],
+        "inbox_count": waiting,
+        "my_workspaces": [
+            {"name": other.name, "slug": other.slug, "url": reverse("home", args=[other.slug])}
+            for other in (workspaces_of(actor.user) if actor and actor.user else [])
+        ],
+    }
+
+
+def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: int) -> list[dict[str, Any]]:
+    here = request.resolver_match.url_name if request.resolver_match else ""
+    noun = (here or "").split("-")[0]
+    groups = []
+    for label, entries in RAIL:
+        items = []
+        for words, name, needs in entries:
+            if not rights.allows(needs):
+                continue
+            try:
+                url = reverse(name, args=[workspace.slug])
+            except NoReverseMatch:
+                continue
+            items.append(
+                {"label": words, "url": url, "current": noun == name.split("-")[0], "count": waiting if name == "approval-list" and waiting else None}
+            )
+        if items:
+            groups.append({"label": label, "items": items})
+    return groups
+
+
+def redirect(name: str, *args: Any, status: int = 303) -> HttpResponse:
+    """Answer a POST with the address of the page that shows what came of it (303 See Other, RFC 9110)."""
+    response = HttpResponse(status=status)
+    response["Location"] = reverse(name, args=args)
+    return response

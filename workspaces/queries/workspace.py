@@ -1,0 +1,75 @@
+"""Finding a workspace, and what its creation still lacks."""
+
+from dataclasses import dataclass
+from zoneinfo import available_timezones
+
+from django.db.models import Value
+from django.db.models.functions import Replace
+
+from workspaces import ids
+from workspaces.access import Role
+from workspaces.models import Limit, Membership, Objective, Pool, Unit, Workspace
+
+
+def find_workspace(text: str) -> Workspace | None:
+    """The workspace that `text` names, as canonical id (`ws_…`), bare slug or UUID."""
+    pk, slugs = ids.spellings(Workspace.prefix, text)
+    if pk is not None:
+        found = Workspace.objects.filter(pk=pk).first()
+        if found is not None:
+            return found
+    for name in slugs:
+        found = Workspace.objects.annotate(_name=_same_name()).filter(_name=name).first()
+        if found is not None:
+            return found
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of creating a workspace: what it settles, whether it is done, what is missing."""
+
+    name: str
+    words: str
+    is_done: bool
+    missing: str = ""
+
+
+def creation_steps(workspace: Workspace) -> list[Step]:
+    """The steps of feature 109 in their order; a workspace launches nothing before all are done. Wants its scope open."""
+    owners = Membership.objects.filter(role=Role.OWNER).exists()
+    pools = Pool.objects.exists()
+    weekly = Limit.objects.filter(unit=Unit.GPU_MS, window=Limit.Window.WEEK).exists()
+    at_once = Limit.objects.filter(unit=Unit.RUNS).exists()
+    objective = Objective.objects.filter(is_current=True).exists()
+    zone = workspace.zone in available_timezones()
+    return [
+        Step("owners", "Owners", owners, "" if owners else "Name at least one owner."),
+        Step(
+            "billing",
+            "Billing account and cost centre",
+            bool(workspace.billing_account and workspace.cost_centre),
+            "" if workspace.billing_account and workspace.cost_centre else "Say which account pays and under which cost centre.",
+        ),
+        Step(
+            "boundary",
+            "Boundary kind with its reason",
+            bool(workspace.boundary_kind and workspace.boundary_reason),
+            "" if workspace.boundary_kind and workspace.boundary_reason else "Say what this boundary stands for, and why it is one.",
+        ),
+        Step("zone", "Time zone and first day of the week", zone, "" if zone else "Choose the zone in which budget weeks are cut."),
+        Step("visibility", "Default visibility", bool(workspace.visibility), "" if workspace.visibility else "Choose who may see benchmarks."),
+        Step("region", "Storage region", bool(workspace.region), "" if workspace.region else "Choose the store in which every file lies."),
+        Step("pools", "Compute pools", pools, "" if pools else "Bind at least one pool."),
+        Step(
+            "budgets",
+            "Budgets",
+            weekly and at_once,
+            "" if weekly and at_once else "Set GPU-hours a week and how many runs may run at once.",
+        ),
+        Step("objective", "Objective", objective, "" if objective else "Say what the group tries to improve."),
+    ]
+
+
+def _same_name() -> Replace:
+    return Replace("slug", Value("_"), Value("-"))
