@@ -24,15 +24,15 @@ check: .venv/installed-dev
 	echo "ruff format";    $(BIN)/ruff format --check .
 	echo "mypy";           $(BIN)/mypy labsite workspaces runs tests
 	echo "lint-imports";   $(BIN)/lint-imports --no-cache
-	echo "djade";          git ls-files -co --exclude-standard 'templates/*.html' | xargs -r $(BIN)/djade --check --target-version 5.2
+	echo "djade";          find templates -name '*.html' | sort | xargs $(BIN)/djade --check --target-version 5.2
 	echo "djlint";         $(BIN)/djlint --check --lint --profile django --quiet templates
 	echo "makemigrations"; $(AROUND) $(BIN)/python manage.py makemigrations --check --dry-run
 
 bench: .venv/installed-dev
-	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(AROUND) $(BIN)/python "$$script" $(ARGS); done
+	@for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS); done
 
 drills: .venv/installed-dev
-	@exec $(AROUND) $(BIN)/python -m pytest tests/drills tests/labsite --override-ini=addopts= $(ARGS)
+	@for script in tests/drills/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done
 
 proofs: .venv/installed-dev
 	@exec $(BIN)/python manage.py prove $(ARGS)

@@ -9,7 +9,10 @@ from ninja.errors import HttpError, ValidationError
 
 import runs.api
 import workspaces.api
-from workspaces.api.door import BadCursor, Denied, NotFound, Refusal, failed, problem, through_door
+from workspaces.api.door import failed, problem, through_door
+from workspaces.audit import Denied, Refusal
+from workspaces.models import NotFound
+from workspaces.queries.paging import BadCursor
 
 IN_WORKSPACE = "/workspaces/{workspace}"
 
@@ -20,9 +23,20 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema(**kwargs)
         schema.setdefault("components", {})["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the workspace."},
-            "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "A signed-in browser; writes send X-CSRFToken."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "sessionid",
+                "description": "A signed-in browser; writes send X-CSRFToken.",
+            },
         }
-        scope = {"name": "workspace", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Canonical id, slug or UUID."}
+        scope = {
+            "name": "workspace",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string"},
+            "description": "Canonical id, slug or UUID.",
+        }
         for path, operations in schema["paths"].items():
             if "{workspace}" in path:
                 for operation in operations.values():

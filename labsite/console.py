@@ -1,1 +1,240 @@
-urlpatterns = []
+"""The operators' console, `/console/`: people, groups, workspaces, engines, tokens, queues, health. It shows no workspace's content."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import redis
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, reverse
+
+from labsite import health
+from labsite.console_forms import EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm
+from runs.queue import depths
+from workspaces import scope
+from workspaces.access import SiteRole, people_groups
+from workspaces.audit import Refusal
+from workspaces.commands.engine import add_engine, change_engine
+from workspaces.commands.group import add_to_group, create_group, find_group, remove_from_group
+from workspaces.commands.token import revoke_leaked_token
+from workspaces.commands.user import activate_user, create_user, deactivate_user, give_new_password, set_site_roles
+from workspaces.forms.refusal import show_refusal
+from workspaces.models import Engine, NotFound
+from workspaces.pages import PageRequest, redirect, site_page
+from workspaces.queries.site import counts, find_people, find_person, first_broken, live_tokens, site_events, workspace_rows
+from workspaces.queries.workspace import find_workspace
+
+SECTIONS = (
+    ("Health", "console"),
+    ("People", "console-person-list"),
+    ("Groups", "console-group-list"),
+    ("Workspaces", "console-workspace-list"),
+    ("Engines", "console-engine-list"),
+    ("Tokens", "console-token-list"),
+    ("Record", "console-event-list"),
+)
+
+
+def _show(request: PageRequest, section: str, context: dict[str, Any], *, template: str = "", status: int = 200) -> HttpResponse:
+    entries = [{"label": words, "url": reverse(name), "current": name == section, "count": None} for words, name in SECTIONS]
+    shown = {**context, "rail": [{"label": "Installation", "items": entries}]}
+    return render(request, f"console/{template or section.removeprefix('console-').replace('-', '_')}.html", shown, status=status)
+
+
+def _carry_out(request: PageRequest, form: forms.Form, command: Callable[..., object]) -> int:
+    """0 once the command is done; else the status of the page that shows the form again."""
+    if not form.is_valid():
+        return 422
+    try:
+        command(actor=request.actor, **form.cleaned_data)
+    except Refusal as refusal:
+        show_refusal(form, refusal)
+        return 409
+    return 0
+
+
+# --- Health -------------------------------------------------------------------------------------------------------------------------------
+
+
+def overview(request: PageRequest) -> HttpResponse:
+    try:
+        waiting: dict[str, int] | None = depths()
+    except redis.RedisError:
+        waiting = None
+    return _show(request, "console", {"missing": health.missing(), "depths": waiting, "counts": counts()})
+
+
+# --- People -------------------------------------------------------------------------------------------------------------------------------
+
+
+def person_list(request: PageRequest) -> HttpResponse:
+    text = request.GET.get("q", "").strip()[:120]
+    rows, following = find_people(text, request.GET.get("after", "")[:150])
+    return _show(request, "console-person-list", {"rows": rows, "next_cursor": following, "q": text})
+
+
+def person_add(request: PageRequest) -> HttpResponse:
+    form, status = PersonForm(request.POST or None), 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                user, password = create_user(actor=request.actor, **form.cleaned_data)
+            except Refusal as refusal:
+                show_refusal(form, refusal)
+                status = 409
+            else:
+                return _show_password(request, user.username, password, status=201)
+    return _show(request, "console-person-list", {"form": form}, template="person_add", status=status)
+
+
+def person(request: PageRequest, username: str) -> HttpResponse:
+    return _person(request, username)
+
+
+def person_roles(request: PageRequest, username: str) -> HttpResponse:
+    find_person(username)
+    form = SiteRolesForm(request.POST)
+    status = _carry_out(request, form, partial(set_site_roles, username=username))
+    return _person(request, username, form, status) if status else redirect("console-person", username)
+
+
+def person_deactivate(request: PageRequest, username: str) -> HttpResponse:
+    user = deactivate_user(actor=request.actor, username=username)
+    messages.success(request, f"{user.label} is kept out from the next request on.")
+    return redirect("console-person", username)
+
+
+def person_activate(request: PageRequest, username: str) -> HttpResponse:
+    user = activate_user(actor=request.actor, username=username)
+    messages.success(request, f"{user.label} may sign in again.")
+    return redirect("console-person", username)
+
+
+def person_password(request: PageRequest, username: str) -> HttpResponse:
+    user, password = give_new_password(actor=request.actor, username=username)
+    return _show_password(request, user.username, password, status=200)
+
+
+def _person(request: PageRequest, username: str, form: forms.Form | None = None, status: int = 200) -> HttpResponse:
+    user = find_person(username)
+    groups = [group for group in people_groups() if user.groups.filter(pk=group.pk).exists()]
+    context = {"person": user, "groups": groups, "form": form or SiteRolesForm(initial={"roles": user.site_roles})}
+    return _show(request, "console-person-list", context, template="person", status=status)
+
+
+def _show_password(request: PageRequest, username: str, password: str, *, status: int) -> HttpResponse:
+    context = {"person": find_person(username), "password": password}
+    return _show(request, "console-person-list", context, template="person_password", status=status)
+
+
+# --- Groups of people ---------------------------------------------------------------------------------------------------------------------
+
+
+def group_list(request: PageRequest) -> HttpResponse:
+    form, status = GroupForm(request.POST or None), 200
+    if request.method == "POST":
+        status = _carry_out(request, form, create_group)
+        if not status:
+            return redirect("console-group-list")
+    rows = [{"group": group, "size": group.user_set.count()} for group in people_groups()]
+    return _show(request, "console-group-list", {"rows": rows, "form": form}, status=status)
+
+
+def group(request: PageRequest, group: str) -> HttpResponse:
+    row = _group(group)
+    form, status = GroupMemberForm(request.POST or None), 200
+    if request.method == "POST":
+        try:
+            status = _carry_out(request, form, partial(add_to_group, group=row.pk))
+        except NotFound:
+            form.add_error("username", "There is nobody of that name.")
+            status = 422
+        if not status:
+            return redirect("console-group", row.pk)
+    people = list(row.user_set.order_by("username")[:500])
+    return _show(request, "console-group-list", {"group": row, "people": people, "form": form}, template="group", status=status)
+
+
+def group_remove(request: PageRequest, group: str, username: str) -> HttpResponse:
+    row = _group(group)
+    remove_from_group(actor=request.actor, group=row.pk, username=username)
+    return redirect("console-group", row.pk)
+
+
+def _group(key: str) -> Group:
+    if not (key.isascii() and key.isdigit() and len(key) < 10):
+        raise NotFound("group")
+    return find_group(int(key))
+
+
+# --- Workspaces, engines, tokens, record --------------------------------------------------------------------------------------------------
+
+
+def workspace_list(request: PageRequest) -> HttpResponse:
+    rows, following = workspace_rows(request.GET.get("after", "")[:64])
+    return _show(request, "console-workspace-list", {"rows": rows, "next_cursor": following})
+
+
+def engine_list(request: PageRequest) -> HttpResponse:
+    form, status = EngineForm(request.POST or None), 200
+    if request.method == "POST":
+        status = _carry_out(request, form, add_engine)
+        if not status:
+            return redirect("console-engine-list")
+    return _show(request, "console-engine-list", {"rows": Engine.objects.order_by("slug"), "form": form}, status=status)
+
+
+def engine_accept(request: PageRequest, engine: str) -> HttpResponse:
+    change_engine(actor=request.actor, slug=engine, is_accepting=request.POST.get("accepting") == "yes")
+    return redirect("console-engine-list")
+
+
+def token_list(request: PageRequest) -> HttpResponse:
+    rows, following = live_tokens(request.GET.get("after", "")[:64])
+    return _show(request, "console-token-list", {"rows": rows, "next_cursor": following})
+
+
+def token_revoke(request: PageRequest, workspace: str, token: str) -> HttpResponse:
+    found = find_workspace(workspace)
+    if found is None:
+        raise NotFound("workspace")
+    with scope.open_workspace(found.pk):
+        revoke_leaked_token(actor=request.actor, token=token)
+    messages.success(request, "The token is revoked; its next request is refused.")
+    return redirect("console-token-list")
+
+
+def event_list(request: PageRequest) -> HttpResponse:
+    after = request.GET.get("after", "")
+    rows, following = site_events(int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None)
+    return _show(request, "console-event-list", {"rows": rows, "next_cursor": following, "broken": first_broken(rows)})
+
+
+def _page(route: str, view: Callable[..., HttpResponse], name: str, *methods: str) -> URLPattern:
+    return site_page(f"console/{route}", view, name=name, needs=SiteRole.SITE_OPERATOR, methods=methods or ("GET",))
+
+
+urlpatterns = [
+    _page("", overview, "console"),
+    _page("people/", person_list, "console-person-list"),
+    _page("people/new/", person_add, "console-person-add", "GET", "POST"),
+    _page("people/<str:username>/", person, "console-person"),
+    _page("people/<str:username>/roles/", person_roles, "console-person-roles", "POST"),
+    _page("people/<str:username>/deactivate/", person_deactivate, "console-person-deactivate", "POST"),
+    _page("people/<str:username>/activate/", person_activate, "console-person-activate", "POST"),
+    _page("people/<str:username>/password/", person_password, "console-person-password", "POST"),
+    _page("groups/", group_list, "console-group-list", "GET", "POST"),
+    _page("groups/<str:group>/", group, "console-group", "GET", "POST"),
+    _page("groups/<str:group>/remove/<str:username>/", group_remove, "console-group-remove", "POST"),
+    _page("workspaces/", workspace_list, "console-workspace-list"),
+    _page("engines/", engine_list, "console-engine-list", "GET", "POST"),
+    _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
+    _page("tokens/", token_list, "console-token-list"),
+    _page("tokens/<str:workspace>/<str:token>/revoke/", token_revoke, "console-token-revoke", "POST"),
+    _page("record/", event_list, "console-event-list"),
+]

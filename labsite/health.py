@@ -16,11 +16,12 @@ def livez(request: HttpRequest) -> HttpResponse:
 
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 once everything serves; 503 names the first part that does not."""
-    missing = _missing()
-    return JsonResponse({"status": "ready"} if not missing else {"status": "not ready", "missing": missing}, status=503 if missing else 200)
+    lacking = missing()
+    return JsonResponse({"status": "ready"} if not lacking else {"status": "not ready", "missing": lacking}, status=503 if lacking else 200)
 
 
-def _missing() -> str:
+def missing() -> str:
+    """The first part that does not serve; empty where everything does."""
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,7 +11,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 def django_key(home: Path) -> str:
     """The key that signs sessions and one-time links; LABSITE_SECRET_KEY wins over the file."""
-    return os.environ.get("LABSITE_SECRET_KEY") or _read_or_make(home / "keys" / "django.key", secrets.token_urlsafe(64).encode()).decode()
+    given = os.environ.get("LABSITE_SECRET_KEY")
+    if given:
+        return given
+    try:
+        return _read_or_make(home / "keys" / "django.key", secrets.token_urlsafe(64).encode()).decode()
+    except OSError as error:
+        raise SystemExit(f"labsite: the data folder {home} is not writable ({error.strerror}); set LABSITE_HOME to another.") from error
 
 
 def signing_key(home: Path) -> Ed25519PrivateKey:
@@ -31,10 +38,8 @@ def _read_or_make(path: Path, fresh: bytes) -> bytes:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(fresh)
-        try:
+        with suppress(FileExistsError):
             os.link(draft, path)
-        except FileExistsError:
-            pass
     finally:
         draft.unlink()
     return path.read_bytes()

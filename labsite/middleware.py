@@ -25,7 +25,9 @@ def refuse_unreadable(get_response: Next) -> Next:
         texts = [request.path_info, *(text for pair in request.GET.lists() for text in (pair[0], *pair[1]))]
         for text in texts:
             if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-                return HttpResponseBadRequest("The address holds a character that cannot be read (NUL or half a surrogate pair).\n", content_type="text/plain")
+                return HttpResponseBadRequest(
+                    "The address holds a character that cannot be read (NUL or half a surrogate pair).\n", content_type="text/plain"
+                )
         return get_response(request)
 
     return middleware

@@ -1,5 +1,6 @@
 """Settings, grouped by concern; everything that differs between installations comes from the environment (README, "Environment")."""
 
+import functools
 import os
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import environ
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from labsite import keys
+from labsite import keys, logs
+from labsite.embedded.home import Home
 
 env = environ.Env()
 
@@ -20,7 +22,11 @@ LABSITE_RUNS = Path(
     env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
 ).absolute()
 LABSITE_REGIONS = {"local": LABSITE_HOME / "store" / "local"}  # region name -> root of its store
-LABSITE_URL = env.str("LABSITE_URL", default=f"http://{env.str('LABSITE_HOST', default='127.0.0.1')}:{env.str('LABSITE_PORT', default='8000')}")
+CHECKPOINTS = LABSITE_HOME / "checkpoints"  # signed positions of the audit chains, out of the database's reach
+CHECKPOINT_KEY = functools.partial(keys.signing_key, LABSITE_HOME)
+LABSITE_URL = env.str(
+    "LABSITE_URL", default=f"http://{env.str('LABSITE_HOST', default='127.0.0.1')}:{env.str('LABSITE_PORT', default='8000')}"
+)
 
 # --- Security -----------------------------------------------------------------------------------------------------------------------------
 
@@ -126,8 +132,10 @@ def database(url: str) -> dict[str, str]:
     return {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
 
 
-_app = database(env.str("DATABASE_URL", default="postgresql:///labsite?user=labsite_app"))
-_owner = database(env.str("LABSITE_OWNER_DATABASE_URL", default=""))
+# Beside a running `make run` its own servers are found without any variable, so that operators' commands work from a second shell.
+_embedded = Home(LABSITE_HOME).addresses() if "DATABASE_URL" not in os.environ else {}
+_app = database(env.str("DATABASE_URL", default=_embedded.get("DATABASE_URL", "postgresql:///labsite?user=labsite_app")))
+_owner = database(env.str("LABSITE_OWNER_DATABASE_URL", default=_embedded.get("LABSITE_OWNER_DATABASE_URL", "")))
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
@@ -149,13 +157,17 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Every parallel test process takes a database of its own, so that one may not ring another's bells.
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-_redis_url = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+_redis_url = env.str("REDIS_URL", default=_embedded.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
 if _worker.startswith("gw"):
     _redis_url = _redis_url.replace("db=0", f"db={int(_worker[2:]) + 1}")
 QUEUES = ("dispatch", "watch", "default")
 RQ_QUEUES = {
-    name: {"URL": _redis_url, "DEFAULT_TIMEOUT": 600, "DEFAULT_RESULT_TTL": 0, "SERIALIZER": "rq.serializers.JSONSerializer"} for name in QUEUES
+    name: {"URL": _redis_url, "DEFAULT_TIMEOUT": 600, "DEFAULT_RESULT_TTL": 0, "SERIALIZER": "rq.serializers.JSONSerializer"}
+    for name in QUEUES
 }
+
+# Counters of sign-in attempts, shared by all web processes; nothing else is cached.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": _redis_url, "KEY_PREFIX": "labsite-attempts"}}
 
 # --- People -------------------------------------------------------------------------------------------------------------------------------
 
@@ -176,11 +188,16 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ACCOUNT_SESSION_REMEMBER = True
-# Counted per address and per (address, name): a stranger who guesses from elsewhere never locks the owner out.
+# Counted per address and per (address, name; labsite/accounts.py): a stranger who guesses from elsewhere never locks the owner out.
 ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "10/m/ip,5/5m/key"}
 ANONYMOUS_USER_NAME = None
 GUARDIAN_MONKEY_PATCH_USER = False
-EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend" if env.str("EMAIL_URL", default="") else "django.core.mail.backends.dummy.EmailBackend"
+_mail = env.email_url("EMAIL_URL", default="dummymail://")
+EMAIL_BACKEND, EMAIL_HOST, EMAIL_PORT = _mail["EMAIL_BACKEND"], _mail["EMAIL_HOST"] or "localhost", _mail["EMAIL_PORT"] or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail["EMAIL_HOST_USER"] or "", _mail["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = bool(_mail.get("EMAIL_USE_TLS")), bool(_mail.get("EMAIL_USE_SSL"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("LABSITE_MAIL_FROM", default="labsite@localhost")
 
 # --- Language and time --------------------------------------------------------------------------------------------------------------------
 
@@ -207,7 +224,12 @@ LOGGING = {
     "formatters": {
         "json": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.processors.JSONRenderer(),
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                logs.without_secrets,
+                structlog.processors.JSONRenderer(),
+            ],
             "foreign_pre_chain": [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)],
         }
     },

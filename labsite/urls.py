@@ -12,6 +12,6 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("api/v1/", guarded_urls()),
     path("", include("labsite.console")),
+    path("", include("workspaces.urls")),  # first: `/workspaces/new/` is no workspace named new
     path("", include("runs.urls")),
-    path("", include("workspaces.urls")),
 ]

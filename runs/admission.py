@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from workspaces import units
+
 
 class Answer(StrEnum):
     """What one limit says."""
@@ -118,25 +120,13 @@ def _limit_line(limit: LimitFacts, *, approved: bool) -> Line:
 
 
 def amount(value: int, unit: str) -> str:
-    """An amount in words with its unit: `24 GPU-hours`, `1,211 runs`, `12.50` of currency, `3.2 GB`. Never rounded to something untrue:
-    small rests are shown with as many digits as they need, up to three."""
-    if unit == "gpu_ms":
-        return f"{_number(value / 3_600_000)} GPU-hours"
-    if unit == "api_micros":
-        return f"{value / 1_000_000:,.2f} of API spend"
-    if unit == "storage_bytes":
-        for size, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-            if abs(value) >= size:
-                return f"{_number(value / size)} {name}"
-        return f"{value:,} bytes"
-    if unit == "runs":
-        return f"{value:,} run" if value == 1 else f"{value:,} runs"
-    return f"{value:,}"
-
-
-def _number(value: float) -> str:
-    if value == 0:
-        return "0"
-    digits = 0 if abs(value) >= 100 and value == int(value) else 1 if abs(value) >= 10 else 3
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    """An amount in words with its unit: `24 GPU-hours`, `1,211 runs`, `12.50` of API spend, `3.2 GB`."""
+    match unit:
+        case "gpu_ms":
+            return f"{units.gpu_hours(value)} GPU-hours"
+        case "api_micros":
+            return f"{units.money(value)} of API spend"
+        case "storage_bytes":
+            return units.size(value)
+        case _:
+            return units.plural(value, "run", "runs")

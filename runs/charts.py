@@ -5,6 +5,7 @@ one drawing serves a phone and a projector. Labels are placed by percentages and
 """
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from workspaces import units
 
 WIDTH = 1000  # units of the plane: as many columns as down-sampling keeps
 HEIGHT = 200  # px
-LARGEST = 1.7e308
+LARGEST = sys.float_info.max
 Point = tuple[float, float]
 
 
@@ -195,7 +196,9 @@ def line_chart(
             Curve(name, path((across(x) * WIDTH, down(y)) for x, y in points), number) for number, (name, points) in enumerate(drawn, 1)
         ),
         x_ticks=tuple(_x_tick(x, across(x)) for x in ticks(x0, x1, 5)),
-        y_ticks=tuple(Tick(f"{down(y):.1f}", _label(10**y if log else y)) for y in (log_ticks(y0, y1) if log else ticks(y0, y1))),
+        y_ticks=tuple(
+            Tick(f"{down(y):.1f}", _label(10**y if log else y)) for y in (log_ticks(max(y0, -307), min(y1, 308)) if log else ticks(y0, y1))
+        ),
         x0=x0,
         x1=x1,
         y0=y0,

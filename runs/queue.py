@@ -44,4 +44,7 @@ def is_answering() -> bool:
 
 def depths() -> dict[str, int]:
     """Jobs waiting in each queue."""
-    return {name: django_rq.get_queue(name, serializer="rq.serializers.JSONSerializer").count for name in sorted({queue for queue, _ in JOBS.values()})}
+    return {
+        name: django_rq.get_queue(name, serializer="rq.serializers.JSONSerializer").count
+        for name in sorted({queue for queue, _ in JOBS.values()})
+    }

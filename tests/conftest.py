@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test.utils import setup_databases, teardown_databases
+from django.conf import settings
+from django.test.utils import override_settings, setup_databases, teardown_databases
 
 from labsite.owner import as_owner
 
@@ -21,6 +22,14 @@ def django_db_setup(
     if not django_db_keepdb:
         with django_db_blocker.unblock(), as_owner():
             teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_static(django_test_environment: None) -> Iterator[None]:
+    """Addresses of static files without the manifest of `collectstatic`, which tests do not need."""
+    storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+    with override_settings(STORAGES=storages):
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

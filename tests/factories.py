@@ -4,8 +4,9 @@ from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Role
+from workspaces.commands.member import add_member
 from workspaces.commands.workspace import create_workspace
-from workspaces.models import User, Workspace
+from workspaces.models import Membership, User, Workspace
 
 
 def make_user(username: str, *site_roles: str, kind: str = User.Kind.PERSON) -> User:
@@ -19,9 +20,14 @@ def make_workspace(slug: str = "lab", *, owner: User | None = None, **settled: A
     return create_workspace(actor=actor, slug=slug, name=slug.title(), owners=[owner], **settled), actor
 
 
-def member(workspace: Workspace, role: str, username: str = "") -> Actor:
-    """A new person with a role in the workspace whose scope is open."""
-    raise NotImplementedError
+def make_member(workspace: Workspace, role: str, username: str = "") -> Actor:
+    """A new person whom an owner lets in with a role, as actor. Opens and closes the scope itself."""
+    user = make_user(username or f"{role}-{workspace.slug}")
+    with scope.open_workspace(workspace.pk):
+        owner = Membership.objects.select_related("user").filter(role=Role.OWNER, user__isnull=False).earliest("created_at").user
+        assert owner is not None
+        add_member(actor=Actor.of(owner), role=role, user=user)
+    return Actor.of(user)
 
 
 __all__ = ["Role", "scope"]

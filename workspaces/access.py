@@ -7,6 +7,7 @@ from enum import StrEnum
 from django.contrib.auth.models import Group
 from guardian.shortcuts import assign_perm, remove_perm
 
+from workspaces import scope
 from workspaces.models import ActorKind, Membership, User, Workspace, WorkspaceGroupPermission
 
 
@@ -90,7 +91,9 @@ class Actor:
     @classmethod
     def of(cls, user: User, *, request_id: str = "", job_id: str = "") -> "Actor":
         """A signed-in person, or the person named by `--as` on the command line."""
-        kind = {User.Kind.PERSON: ActorKind.PERSON, User.Kind.SERVICE: ActorKind.SERVICE, User.Kind.AGENT: ActorKind.AGENT}[User.Kind(user.kind)]
+        kind = {User.Kind.PERSON: ActorKind.PERSON, User.Kind.SERVICE: ActorKind.SERVICE, User.Kind.AGENT: ActorKind.AGENT}[
+            User.Kind(user.kind)
+        ]
         return cls(kind=kind, user=user, label=user.label, request_id=request_id, job_id=job_id)
 
     @classmethod
@@ -138,7 +141,11 @@ def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
         return NONE
     if actor.token_workspace_id is not None and actor.token_workspace_id != workspace_id:
         return NONE
-    granted = WorkspaceGroupPermission.objects.filter(content_object_id=workspace_id, group__user=user).values_list("group_id", "permission__codename")
+    if actor.run_id is not None:
+        return NONE  # a run token writes to its own run through routes that say so, and holds no right besides
+    granted = WorkspaceGroupPermission.objects.filter(content_object_id=workspace_id, group__user=user).values_list(
+        "group_id", "permission__codename"
+    )
     by_group: dict[int, set[Permission]] = {}
     for group_id, codename in granted:
         by_group.setdefault(group_id, set()).add(Permission(codename))
@@ -185,9 +192,9 @@ def make_role_groups(workspace: Workspace) -> None:
 def give_role(member: Membership) -> None:
     """Make guardian's grants follow a membership that was just written. Part of the commands on members."""
     if member.user is not None:
-        member.user.groups.add(role_group(member.workspace_id, member.role))
+        member.user.groups.add(role_group(scope.current_id(), member.role))
     elif member.group is not None:
-        workspace = Workspace.objects.get(pk=member.workspace_id)
+        workspace = Workspace.objects.get(pk=scope.current_id())
         for permission in sorted(ROLES[member.role]):
             assign_perm(permission.value, member.group, workspace)
 
@@ -195,9 +202,9 @@ def give_role(member: Membership) -> None:
 def take_role(member: Membership) -> None:
     """Undo `give_role` before a membership changes its role or ends."""
     if member.user is not None:
-        member.user.groups.remove(role_group(member.workspace_id, member.role))
+        member.user.groups.remove(role_group(scope.current_id(), member.role))
     elif member.group is not None:
-        workspace = Workspace.objects.get(pk=member.workspace_id)
+        workspace = Workspace.objects.get(pk=scope.current_id())
         for permission in sorted(ROLES[member.role]):
             remove_perm(permission.value, member.group, workspace)
 

@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class WorkspacesConfig(AppConfig):
     name = "workspaces"
     label = "workspaces"
+
+    def ready(self) -> None:
+        from workspaces import signins  # noqa: PLC0415  # models can be imported only once the apps are ready
+
+        signins.connect()

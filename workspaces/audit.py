@@ -7,7 +7,7 @@ import secrets
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime, UTC
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,7 +15,7 @@ from django.db import connection, models, transaction
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
+from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject
 from workspaces.verbs import Verb
 
 Parameters = ParamSpec("Parameters")
@@ -33,7 +33,7 @@ class Denied(PermissionError):
         self.kind = kind
 
 
-class Refusal(Exception):  # noqa: N818  # a rule said no; nothing went wrong
+class Refusal(Exception):  # a rule said no; nothing went wrong
     """A rule says no. `reasons` are sentences that say what, the arithmetic and the way out; `field` names the input where it is one's fault."""
 
     def __init__(self, *reasons: str, field: str = "", certificate: str = "") -> None:
@@ -47,7 +47,15 @@ class Refusal(Exception):  # noqa: N818  # a rule said no; nothing went wrong
 class Subject:
     row: models.Model
     before_hash: str
-    after: bool  # hash the row again once the body is done
+    gone: tuple[uuid.UUID, str] | None = None  # key and label of a row that is being deleted
+
+    @property
+    def key(self) -> uuid.UUID:
+        return self.gone[0] if self.gone else self.row.pk
+
+    @property
+    def label(self) -> str:
+        return self.gone[1] if self.gone else label_of(self.row)
 
 
 @dataclass(slots=True)
@@ -58,17 +66,19 @@ class Draft:
     details: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     subjects: list[Subject] = field(default_factory=list)
+    about: models.Model | None = None  # what the event is about, where it is not the first thing that changed
 
     def created(self, *rows: models.Model) -> None:
-        self.subjects.extend(Subject(row=row, before_hash="", after=True) for row in rows)
+        self.subjects.extend(Subject(row=row, before_hash="") for row in rows)
 
     def changing(self, *rows: models.Model) -> None:
         """Call before the change: remembers the row's hash."""
         known = {id(subject.row) for subject in self.subjects}
-        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), after=True) for row in rows if id(row) not in known)
+        self.subjects.extend(Subject(row=row, before_hash=row_hash(row)) for row in rows if id(row) not in known)
 
     def deleting(self, *rows: models.Model) -> None:
-        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), after=False) for row in rows)
+        """Call before the deletion: remembers key, label and hash."""
+        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), gone=(row.pk, label_of(row))) for row in rows)
 
     def change(self, row: models.Model, **values: Any) -> None:
         """Set and save fields of one row, remembering before and after in the details."""
@@ -140,7 +150,9 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
     with connection.cursor() as cursor:
         cursor.execute("SELECT transaction_timestamp()")
         (now,) = cursor.fetchone()
-    first = draft.subjects[0].row if draft.subjects else None
+    first = draft.subjects[0] if draft.subjects else None
+    if draft.about is not None:
+        first = next((subject for subject in draft.subjects if subject.row is draft.about), Subject(row=draft.about, before_hash=""))
     body = {"details": plain(draft.details), "reason": draft.reason}
     salt = secrets.token_hex(32)
     event = AuditEvent(
@@ -151,9 +163,9 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
         behalf_id=actor.behalf.pk if actor.behalf else None,
         behalf_label=actor.behalf.label[:200] if actor.behalf else "",
         verb=draft.verb,
-        subject_type=type_name(first) if first else "",
-        subject_id=first.pk if first else None,
-        subject_label=label_of(first) if first else "",
+        subject_type=type_name(first.row) if first else "",
+        subject_id=first.key if first else None,
+        subject_label=first.label if first else "",
         command_id=command_id,
         request_id=actor.request_id[:64],
         job_id=actor.job_id[:128],
@@ -167,10 +179,10 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
             event=event,
             position=position,
             type=type_name(subject.row),
-            object_id=subject.row.pk,
-            label=label_of(subject.row),
+            object_id=subject.key,
+            label=subject.label,
             before_hash=subject.before_hash,
-            after_hash=row_hash(subject.row) if subject.after else "",
+            after_hash="" if subject.gone else row_hash(subject.row),
         )
         for position, subject in enumerate(draft.subjects)
     ]
@@ -217,12 +229,14 @@ def canonical(value: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """A value as canonical JSON holds it: floats as their shortest text, so that no parser changes them."""
+    """A value as canonical JSON holds it: fractions as their shortest text, so that no parser changes them."""
     match value:
         case bool() | None | int() | str():
             return value
-        case float() | Decimal():
-            return repr(value) if isinstance(value, float) else str(value)
+        case float():
+            return int(value) if value.is_integer() else repr(value)  # jsonb gives 1e22 back as an integer: one number, one form
+        case Decimal():
+            return str(value)
         case datetime():
             return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         case date():
@@ -277,5 +291,3 @@ def record_denial(*, actor: Actor, permission: str, kind: str, where: str) -> No
 @command(Verb.ACCESS_DENIED, needs=None, by_system=True, public_reason="whoever was denied leaves this trace")
 def _deny(event: Draft, *, actor: Actor, permission: str, kind: str, where: str) -> None:
     event.details = {"permission": permission, "kind": kind, "where": where[:300]}
-
-

@@ -9,8 +9,11 @@ from uuid_utils.compat import uuid7 as _uuid7
 SLUG_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 HEX_PATTERN = re.compile(r"[0-9a-f]{32}")
 RESERVED_SLUGS = frozenset(
-    """new launch edit cancel retry approve refuse archive restore export import delete withdraw promote share revoke rotate
-    freeze upload download estimate compare metrics logs events csv api static console accounts mlflow""".split()
+    (
+        *("new", "launch", "edit", "cancel", "retry", "approve", "refuse", "archive", "restore", "export", "import", "delete", "withdraw"),
+        *("promote", "share", "revoke", "rotate", "freeze", "upload", "download", "estimate", "compare", "metrics", "logs", "events", "csv"),
+        *("api", "static", "console", "accounts", "mlflow"),
+    )
 )
 
 

@@ -200,7 +200,12 @@ def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: i
             except NoReverseMatch:
                 continue
             items.append(
-                {"label": words, "url": url, "current": noun == name.split("-")[0], "count": waiting if name == "approval-list" and waiting else None}
+                {
+                    "label": words,
+                    "url": url,
+                    "current": noun == name.split("-")[0],
+                    "count": waiting if name == "approval-list" and waiting else None,
+                }
             )
         if items:
             groups.append({"label": label, "items": items})

@@ -28,6 +28,7 @@ class Verb(StrEnum):
     AGENT_VERSION_PUBLISHED = "agent_version.published"
     POOL_BOUND = "pool.bound"
     POOL_CHANGED = "pool.changed"
+    POOL_UNBOUND = "pool.unbound"
     LIMIT_SET = "limit.set"
     LIMIT_REMOVED = "limit.removed"
     APPROVAL_GIVEN = "approval.given"

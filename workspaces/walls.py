@@ -65,7 +65,7 @@ class Wall(models.BaseConstraint):
         schema_editor.deferred_sql.append(self.statement(model, schema_editor))
         return None
 
-    def remove_sql(self, model: type[models.Model] | None, schema_editor: BaseDatabaseSchemaEditor | None) -> Statement:
+    def remove_sql(self, model: type[models.Model] | None, schema_editor: BaseDatabaseSchemaEditor | None) -> Statement:  # type: ignore[override]  # Django takes both
         assert model is not None and schema_editor is not None
         return Statement(self.undo(schema_editor.quote_name(model._meta.db_table), schema_editor.quote_name))
 
@@ -80,7 +80,10 @@ class Wall(models.BaseConstraint):
 
 
 class RowSecurity(Wall):
-    """Rows of the open workspace only; what a share grant opened can be read and not written. `also` names a second column that may match for reading."""
+    """Rows of the open workspace only; what a share grant opened can be read and not written.
+
+    `also` names a second column that may match for reading.
+    """
 
     def __init__(self, *, name: str, also: str = "") -> None:
         super().__init__(name=name)

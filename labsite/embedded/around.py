@@ -22,18 +22,12 @@ def run_with_servers(argv: Sequence[str]) -> int:
     """Exit code of `argv`, run with fresh servers; minus a signal's number becomes 128 plus it, as in a shell."""
     place = Path(tempfile.mkdtemp(prefix="labsite-around-"))
     place.chmod(0o711)  # nothing to read here; its parts are private
+    home = Home(place / "home")
     try:
         runs = place / "runs"
         runs.mkdir(mode=0o711)
-        home = Home(place / "home")
-        with (
-            home.locked(),
-            running_servers(home, os.environ, throw_away=True) as servers,
-        ):
-            defaults = {
-                "LABSITE_RUNS": str(runs),
-                "LABSITE_STATIC": str(place / "static"),
-            }
+        with home.locked(), running_servers(home, os.environ, throw_away=True) as servers:
+            defaults = {"LABSITE_RUNS": str(runs), "LABSITE_STATIC": str(place / "static")}
             (place / "static").mkdir()
             command = subprocess.Popen(argv, env=defaults | environment_with(servers, home))
             # The terminal's Ctrl-C reaches the command by itself; a signal to us alone is passed on.
@@ -42,6 +36,7 @@ def run_with_servers(argv: Sequence[str]) -> int:
             code = command.wait()
         return 128 - code if code < 0 else code
     finally:
+        shutil.rmtree(home.sockets, ignore_errors=True)  # elsewhere, where the temporary folder's path is long
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -53,10 +48,7 @@ def _pass_on(command: "subprocess.Popen[bytes]", number: int, frame: FrameType |
 def main(arguments: Sequence[str]) -> int:
     argv = list(arguments[1:]) if arguments[:1] == ["--"] else list(arguments)
     if not argv:
-        print(
-            "usage: python -m labsite.embedded.around -- COMMAND [ARGUMENT ...]",
-            file=sys.stderr,
-        )
+        print("usage: python -m labsite.embedded.around -- COMMAND [ARGUMENT ...]", file=sys.stderr)
         return 2
     try:
         return run_with_servers(argv)

@@ -119,12 +119,7 @@ def start(
     return Child(name, process, output, began_at, log, ends_on)
 
 
-def wait_for_answer(
-    child: Child,
-    answers: Callable[[], bool],
-    seconds: float,
-    check: Callable[[], None] = lambda: None,
-) -> None:
+def wait_for_answer(child: Child, answers: Callable[[], bool], seconds: float, check: Callable[[], None] = lambda: None) -> None:
     """Ask every 20 ms until `answers` is true. Raises StartError where the child ends or `seconds` pass; `check` may raise to give up."""
     deadline = time.monotonic() + seconds
     while not answers():

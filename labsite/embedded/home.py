@@ -149,13 +149,7 @@ class Home:
 
     def _make_parts(self) -> None:
         self.path.chmod(0o700)
-        for part in (
-            self.path / "keys",
-            self.logs,
-            self.stamps,
-            self.valkey,
-            self.sockets,
-        ):
+        for part in (self.path / "keys", self.path / "store", self.logs, self.stamps, self.valkey, self.sockets):
             part.mkdir(mode=0o700, exist_ok=True)
         # Outside the data folder anyone could have made it before us.
         if self.sockets.is_symlink() or (os.geteuid() != 0 and self.sockets.stat().st_uid != os.geteuid()):
@@ -164,10 +158,7 @@ class Home:
 
     def note_running(self, address: str) -> None:
         """Leave behind, for a second start, who runs here and where it answers."""
-        write_private(
-            self.path / "running.json",
-            json.dumps({"pid": os.getpid(), "address": address}),
-        )
+        write_private(self.path / "running.json", json.dumps({"pid": os.getpid(), "address": address}))
 
     def running(self) -> str:
         """Who runs here, in words."""

@@ -52,16 +52,9 @@ def build(runs: Path) -> None:
             if old != before:
                 shutil.rmtree(old)
         os.umask(0o022)
-        subprocess.run([_base_python(), "-m", "venv", "--without-pip", target], check=True)
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            target / "bin" / "python",
-            "--disable-pip-version-check",
-        ]
-        subprocess.run([*pip, "install", "--quiet", "--require-hashes", "-r", LOCK], check=True)
+        subprocess.run([_base_python(), "-m", "venv", "--without-pip", str(target)], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(target / "bin" / "python"), "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK)], check=True)
         link = runs / "python.link"
         link.unlink(missing_ok=True)
         link.symlink_to(target.name)
@@ -70,16 +63,13 @@ def build(runs: Path) -> None:
 
 def _base_python() -> str:
     """A Python for the environment; as root one that other accounts reach, since runs do not run as root."""
-    own = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
+    own = str(Path(str(getattr(sys, "_base_executable", sys.executable))).resolve())
     if os.geteuid() != 0 or _open_to_all(Path(own)):
         return own
     for candidate in _others():
         if _open_to_all(Path(candidate).resolve()) and _new_enough(candidate):
             return candidate
-    print(
-        f"no Python that other accounts may run; {own} serves runs of isolation `none` only",
-        file=sys.stderr,
-    )
+    print(f"no Python that other accounts may run; {own} serves runs of isolation `none` only", file=sys.stderr)
     return own
 
 

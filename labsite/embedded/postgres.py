@@ -14,13 +14,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from labsite.embedded.children import (
-    Account,
-    Child,
-    start,
-    wait_for_answer,
-    wait_until_left,
-)
+from labsite.embedded.children import Account, Child, start, wait_for_answer, wait_until_left
 from labsite.embedded.home import Home, StartError, write_private
 
 SUPERUSER = "postgres"
@@ -50,12 +44,7 @@ def refuse_other_version(home: Home) -> None:
         theirs = (home.postgres / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
         return
-    said = subprocess.run(
-        [programs() / "postgres", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    said = subprocess.run([programs() / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
     ours = re.search(r"(\d+)", said)
     if ours is None or theirs != ours[1]:
         raise StartError(
@@ -79,16 +68,7 @@ def start_postgres(home: Home, throw_away: bool = False, check: Callable[[], Non
     (home.postgres / "postmaster.pid").unlink(missing_ok=True)
     for leftover in home.sockets.glob(".s.PGSQL.*"):
         leftover.unlink(missing_ok=True)
-    argv = [
-        *runner.prefix,
-        str(runner.programs / "postgres"),
-        "-D",
-        str(home.postgres),
-        "-k",
-        str(home.sockets),
-        "-c",
-        "listen_addresses=",
-    ]
+    argv = [*runner.prefix, str(runner.programs / "postgres"), "-D", str(home.postgres), "-k", str(home.sockets), "-c", "listen_addresses="]
     for name, value in (UNSAFE_SPEED if throw_away else {}).items():
         argv += ["-c", f"{name}={value}"]
     child = start(
@@ -135,15 +115,7 @@ class _Runner:
 def can_unshare() -> bool:
     """May root here run a program in a user namespace of its own? Some containers forbid it."""
     try:
-        return (
-            subprocess.run(
-                [*IN_USER_NAMESPACE, "true"],
-                capture_output=True,
-                timeout=10,
-                check=False,
-            ).returncode
-            == 0
-        )
+        return subprocess.run([*IN_USER_NAMESPACE, "true"], capture_output=True, timeout=10, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -188,16 +160,7 @@ def _make(home: Home, runner: _Runner) -> None:
         "--locale=C",
         "--no-instructions",
     ]
-    argv = [
-        *runner.prefix,
-        str(runner.programs / "initdb"),
-        "-D",
-        str(draft),
-        "-U",
-        SUPERUSER,
-        f"--pwfile={password_file}",
-        *flags,
-    ]
+    argv = [*runner.prefix, str(runner.programs / "initdb"), "-D", str(draft), "-U", SUPERUSER, f"--pwfile={password_file}", *flags]
     child = start("initdb", argv, home.logs, _plain_environment(), signal.SIGTERM, runner.account)
     try:
         code = child.process.wait(120)

@@ -52,10 +52,7 @@ def running_servers(
         else:
             servers.children.append(start_valkey(home, check))
         servers.addresses = home.addresses() | servers.addresses
-        version = refuse_unfit_database(
-            servers.addresses["DATABASE_URL"],
-            servers.addresses["LABSITE_OWNER_DATABASE_URL"],
-        )
+        version = refuse_unfit_database(servers.addresses["DATABASE_URL"], servers.addresses["LABSITE_OWNER_DATABASE_URL"])
         report(f"PostgreSQL {version} ready" + (" (external)" if environment.get("DATABASE_URL") else ""))
         refuse_unfit_queue(servers.addresses["REDIS_URL"])
         report("Valkey ready" if not environment.get("REDIS_URL") else "Redis ready (external)")

@@ -24,10 +24,7 @@ _OWNED_TABLE = """
 
 def refuse_unfit_database(url: str, owner_url: str) -> str:
     """The server's version in words. Raises StartError where it is too old, or the serving role could pass row security."""
-    with (
-        _connected(url, "DATABASE_URL") as serving,
-        _connected(owner_url, "LABSITE_OWNER_DATABASE_URL") as owner,
-    ):
+    with _connected(url, "DATABASE_URL") as serving, _connected(owner_url, "LABSITE_OWNER_DATABASE_URL") as owner:
         if serving.info.server_version < OLDEST_VERSION * 10_000:
             raise StartError(f"PostgreSQL {version_of(serving)} is too old; labsite needs {OLDEST_VERSION} or newer")
         role, owner_role = serving.info.user, owner.info.user
@@ -76,10 +73,7 @@ def _connected(url: str, variable: str) -> "psycopg.Connection[tuple[object, ...
 
 
 def _may_become(connection: "psycopg.Connection[tuple[object, ...]]", role: str) -> bool:
-    row = connection.execute(
-        "SELECT pg_has_role(current_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = %s",
-        [role],
-    ).fetchone()
+    row = connection.execute("SELECT pg_has_role(current_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", [role]).fetchone()
     return row is not None and bool(row[0])
 
 

@@ -81,14 +81,7 @@ class Supervisor:
 
     def launch(self, name: str, argv: Sequence[str], private: bool = False) -> Child:
         """Start a program that ends by itself; `private` where its output may hold a secret."""
-        return start(
-            name,
-            argv,
-            self.home.logs,
-            self.environment,
-            cwd=str(CHECKOUT),
-            private=private,
-        )
+        return start(name, argv, self.home.logs, self.environment, cwd=str(CHECKOUT), private=private)
 
     def keep(self, name: str, argv: Sequence[str]) -> Child:
         """Start a program that shall run until the end."""

@@ -28,13 +28,7 @@ def start_valkey(home: Home, check: Callable[[], None] = lambda: None) -> Child:
     settings = home.path / "valkey" / "valkey.conf"
     password = home.ensure_password("valkey")
     write_private(settings, _configuration(home, password))
-    child = start(
-        "valkey",
-        [str(program()), str(settings)],
-        home.logs,
-        {"PATH": os.defpath, "LC_ALL": "C"},
-        signal.SIGTERM,
-    )
+    child = start("valkey", [str(program()), str(settings)], home.logs, {"PATH": os.defpath, "LC_ALL": "C"}, signal.SIGTERM)
     client = redis.Redis(unix_socket_path=str(home.valkey_socket), password=password)
 
     def answers() -> bool:

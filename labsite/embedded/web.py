@@ -46,12 +46,7 @@ class Address:
 
     def _binding_error(self) -> str | None:
         try:
-            family = socket.getaddrinfo(
-                self.host or None,
-                self.port,
-                type=socket.SOCK_STREAM,
-                flags=socket.AI_PASSIVE,
-            )[0][0]
+            family = socket.getaddrinfo(self.host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
             with socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((self.host, self.port))

@@ -1,5 +1,14 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
+from runs.api import approval, artifact, report, run
 from workspaces.api.door import Routes
 
-ROUTES: dict[str, Routes] = {}
+ROUTES: dict[str, Routes] = {
+    "runs": run.routes,
+    "metrics": report.routes,
+    "certificates": run.certificates,
+    "queue": run.queue,
+    "artifacts": artifact.routes,
+    "evaluations": artifact.evaluations,
+    "approvals": approval.routes,
+}

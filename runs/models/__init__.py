@@ -5,4 +5,16 @@ from runs.models.attempt import Attempt, Watch
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 
-__all__ = ["Artifact", "Attempt", "Certificate", "Evaluation", "MetricChunk", "MetricSeries", "QueueItem", "Run", "RunInput", "RunLine", "Watch"]
+__all__ = [
+    "Artifact",
+    "Attempt",
+    "Certificate",
+    "Evaluation",
+    "MetricChunk",
+    "MetricSeries",
+    "QueueItem",
+    "Run",
+    "RunInput",
+    "RunLine",
+    "Watch",
+]

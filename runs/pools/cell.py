@@ -119,8 +119,9 @@ def become(uid: int) -> None:
 def command(config: dict[str, object]) -> None:
     """Replace this process by the command; the last step, in the run's own isolation."""
     checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    limits = config["rlimits"]
-    assert isinstance(limits, dict)  # noqa: S101 -- narrows JSON that our own launcher wrote
+    limits, argv, env = config["rlimits"], config["argv"], config["env"]
+    if not isinstance(limits, dict) or not isinstance(argv, list) or not isinstance(env, dict):
+        raise ValueError("the job is not one")
     for name, value in limits.items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
@@ -128,8 +129,6 @@ def command(config: dict[str, object]) -> None:
         resource.setrlimit(number, (value, value))
     os.umask(0o077)
     os.chdir(str(config["cwd"]))
-    argv, env = config["argv"], config["env"]
-    assert isinstance(argv, list) and isinstance(env, dict)  # noqa: S101 -- as above
     names = ["python", "python3"] if argv[0] == "python" else [argv[0]]
     for name in names:
         for path in [name] if "/" in name else [os.path.join(part, name) for part in env["PATH"].split(":")]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runs.pools.base import PoolError, path_parts
-from runs.pools.values import Malformed, integer, mapping, number, optional_integer, optional_number, optional_text, text
+from runs.pools.values import MalformedError, integer, mapping, number, optional_integer, optional_number, optional_text, text
 
 MAX_NAME = 250
 _CURRENCY = re.compile(r"[A-Z]{3}\Z")
@@ -107,7 +107,7 @@ Event: TypeAlias = Artifact | DatasetFile | Score | MemoryRead | MemoryWrite | A
 
 
 def read_event(found: Fields) -> Event:
-    """The event in an object of JSON whose texts are checked; Malformed where a field of a known type is missing or wrong."""
+    """The event in an object of JSON whose texts are checked; MalformedError where a field of a known type is missing or wrong."""
     kind = text(found, "type", most=MAX_NAME)
     read = _READERS.get(kind)
     return Unknown(kind, found) if read is None else read(found)
@@ -118,7 +118,7 @@ def _path(found: Fields) -> str:
     try:
         path_parts(path)
     except PoolError as error:
-        raise Malformed("path is not a plain relative path") from error
+        raise MalformedError("path is not a plain relative path") from error
     return path
 
 
@@ -145,14 +145,14 @@ def _memory_read(found: Fields) -> MemoryRead:
 
 def _memory_write(found: Fields) -> MemoryWrite:
     if found.get("body") is None:
-        raise Malformed("body is missing")
+        raise MalformedError("body is missing")
     return MemoryWrite(_name(found, "collection"), _name(found, "kind"), found["body"], found.get("evidence"))
 
 
 def _api_spend(found: Fields) -> ApiSpend:
     currency = text(found, "currency", most=3)
     if not _CURRENCY.match(currency):
-        raise Malformed("currency is not three capital letters")
+        raise MalformedError("currency is not three capital letters")
     return ApiSpend(integer(found, "micros"), currency, optional_text(found, "what"))
 
 

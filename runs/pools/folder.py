@@ -108,7 +108,7 @@ def open_output(folder: Path, parts: tuple[str, ...], owners: frozenset[int]) ->
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder of any depth. Deep trees are taken apart by moving their folders up, so that neither stack nor path length matters."""
+    """Remove a folder of any depth. Folders are moved up before they are emptied, so that neither stack nor path length matters."""
     moved = 0
     todo = [folder.name]
     with opened(folder.parent) as parent:

@@ -23,7 +23,8 @@ class Isolation(StrEnum):
 
 _SENTENCES = {
     Isolation.USER: (
-        "Each attempt runs under a numeric user of its own, with private temporary folders; labsite's own files and other runs are out of its reach."
+        "Each attempt runs under a numeric user of its own, with private temporary folders; "
+        "labsite's own files and other runs are out of its reach."
     ),
     Isolation.NAMESPACE: (
         "Each attempt runs in Linux namespaces of its own: it can write only to its run folder, and labsite's own files, "
@@ -50,7 +51,9 @@ def can_enter(isolation: Isolation) -> bool:
     """Whether this process may make the mounts (and, without root, the namespaces) of an isolation; tried once per process."""
     call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), "trial", isolation.value]
     try:
-        tried = subprocess.run(call, env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)  # noqa: S603 -- our own script
+        tried = subprocess.run(  # noqa: S603 -- our own script, a list
+            call, env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return tried.returncode == 0

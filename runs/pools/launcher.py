@@ -1,11 +1,12 @@
 """Start the command of a run folder, watch it, end it, and write down how it ended.
 
-A script of the standard library: `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once the answer
-is durable; `... finish FOLDER` ends what a killed launcher left behind; `... trial ISOLATION` says by its exit status whether this kernel lets
-us. It needs no running labsite: the limits hold while labsite is down. What it may rely on is in `state/` (written by labsite, out of the
-run's reach) and `job.json`; what the run wrote is never trusted.
+A script of the standard library. `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once
+the answer is durable; `... finish FOLDER` ends what a killed launcher left behind; `... trial ISOLATION` says by its exit status
+whether this kernel lets us. It needs no running labsite: the limits hold while labsite is down. What it may rely on is in `state/`
+(written by labsite, out of the run's reach) and `job.json`; what the run wrote is never trusted.
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -31,18 +32,16 @@ def seal(folder: str, start: "dict[str, object]", outcome: "dict[str, object]") 
     while True:
         try:
             write_json(os.path.join(folder, "state", "exit.json"), outcome, exclusive=True)
-        except FileExistsError:
-            pass  # another finisher was first; its word stands
+        except (FileExistsError, FileNotFoundError):
+            pass  # another finisher was first and its word stands, or somebody has removed the folder
         except OSError:
             time.sleep(1)  # a full disk: the end must not be lost, so wait for room
             continue
         break
     claim = start.get("claim")
     if claim:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(str(claim))
-        except FileNotFoundError:
-            pass
 
 
 def run(folder: str) -> str:
@@ -57,11 +56,13 @@ def run(folder: str) -> str:
         os.dup2(null, number)
     try:
         start, job = (read_json(os.path.join(folder, "state", "start.json")), read_json(os.path.join(folder, "job.json")))
+        if start is None or job is None:
+            os.write(writer, b"the folder is not staged")
+            os._exit(1)
         write_json(os.path.join(folder, "state", "lock"), {"launcher": identity(os.getpid())}, exclusive=True)
     except FileExistsError:
         os.write(writer, b"exists")
         os._exit(0)
-    assert start is not None and job is not None  # noqa: S101 -- staged before the folder got its name
     checked = ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     supervisor = Supervisor(folder, start, job)
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -74,7 +75,12 @@ def run(folder: str) -> str:
     supervisor.launch()
     os.write(writer, b"started")
     os.close(writer)
-    supervisor.watch()
+    try:
+        supervisor.watch()
+    except Exception:
+        # Nothing may run unwatched. Without exit.json the next observation says launcher_lost.
+        supervisor.signal_all(signal.SIGKILL)
+        raise
     seal(folder, start, supervisor.conclude())
     os._exit(0)
 
@@ -91,7 +97,7 @@ def finish(folder: str) -> str:
     deadline = time.monotonic() + 5
     while left := marked(folder, number):
         if time.monotonic() > deadline:
-            return "%d processes do not end" % len(left)
+            return f"{len(left)} processes do not end"
         if number is not None:
             signal_user(number, signal.SIGKILL)
         for pid in left:
@@ -101,7 +107,8 @@ def finish(folder: str) -> str:
                 continue
         time.sleep(0.02)
     began = os.stat(os.path.join(state, "lock")).st_mtime
-    beat = os.stat(os.path.join(state, "heartbeat")).st_mtime
+    heartbeat = os.path.join(state, "heartbeat")
+    beat = os.stat(heartbeat).st_mtime if os.path.exists(heartbeat) else began
     outcome = {"code": None, "signal": None, "started_at": began, "ended_at": max(began, beat), "reason": "launcher_lost"}
     seal(folder, start, {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
     return "finished"

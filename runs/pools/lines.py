@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from runs.pools.events import Event, read_event
-from runs.pools.values import Malformed, check_text, integer, moment, text
+from runs.pools.values import MalformedError, check_text, integer, moment, text
 
 MAX_LINE_BYTES = 64 * 1024
 PIECE_BYTES = 4 * MAX_LINE_BYTES
@@ -93,10 +93,10 @@ def _parse(chunk: bytes, first_line: int, read: Callable[[bytes], T]) -> tuple[l
         if line.strip():
             try:
                 if len(line) > MAX_LINE_BYTES:
-                    raise Malformed(f"longer than {MAX_LINE_BYTES} bytes")
+                    raise MalformedError(f"longer than {MAX_LINE_BYTES} bytes")
                 found.append((number, read(line)))
-            except (Malformed, ValueError, RecursionError) as problem:
-                bad.add(number, str(problem) if isinstance(problem, Malformed) else "not JSON")
+            except (MalformedError, ValueError, RecursionError) as problem:
+                bad.add(number, str(problem) if isinstance(problem, MalformedError) else "not JSON")
         number += 1
     rest = len(chunk) - end
     return found, bad, end + max(0, rest - MAX_LINE_BYTES - 1), number - first_line
@@ -110,12 +110,12 @@ def _whole_lines(chunk: bytes) -> Iterator[bytes]:
 def _object(line: bytes, constant: Callable[[str], object]) -> dict[str, object]:
     value = json.loads(line, parse_constant=constant)
     if not isinstance(value, dict):
-        raise Malformed("not an object")
+        raise MalformedError("not an object")
     return value
 
 
 def _refuse(name: str) -> object:
-    raise Malformed(f"{name} is not JSON")
+    raise MalformedError(f"{name} is not JSON")
 
 
 def _point(line: bytes) -> Point:
@@ -130,11 +130,11 @@ def _value(value: object) -> float:
     if isinstance(value, str) and value in _NAMED:
         return _NAMED[value]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed('value is not a number, "NaN", "Infinity" or "-Infinity"')
+        raise MalformedError('value is not a number, "NaN", "Infinity" or "-Infinity"')
     try:
         return float(value)
     except OverflowError as error:
-        raise Malformed("value is too large") from error
+        raise MalformedError("value is too large") from error
 
 
 def _event(line: bytes) -> Event:

@@ -1,7 +1,7 @@
 """The pool of this machine: a folder for each attempt, and a launcher that outlives labsite.
 
-`<root>/runs/<workspace>/<key>/` is the run folder, `<root>/uids/` the claimed user ids. The truth is always read from the folder, never from a
-process object, since the next observer is another process.
+`<root>/runs/<workspace>/<key>/` is the run folder, `<root>/uids/` the claimed user ids. The truth is always read from the folder,
+never from a process object, since the next observer is another process.
 """
 
 import os
@@ -9,7 +9,8 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,8 +28,8 @@ LAUNCHER_SECONDS = 30
 class LocalPool:
     """Attempts on this machine.
 
-    `root`: the pool's folder, not below the repository or the store. `hidden`: folders that no run may see. `python`: the environment (or its
-    `bin/python`) that runs find first on their PATH; the system's `python3` where it is None or missing.
+    `root`: the pool's folder, not below the repository or the store. `hidden`: folders that no run may see. `python`: the
+    environment (or its `bin/python`) that runs find first on their PATH; the system's `python3` where it is None or missing.
     """
 
     def __init__(self, root: Path, isolation: Isolation, hidden: Sequence[Path], python: Path | None) -> None:
@@ -43,9 +44,10 @@ class LocalPool:
         """Stage and start; an attempt that is there already is left alone, one that was staged and never started is started."""
         folder = self._folder(order.workspace, order.key)
         if not folder.exists():
-            self._make_rooms(order.workspace)
-            check_job(order.job)
-            self._stage(folder, order)
+            with _in_words("the run folder could not be made"):
+                self._make_rooms(order.workspace)
+                check_job(order.job)
+                self._stage(folder, order)
         if not (folder / "state" / "lock").exists():
             said = self._call("run", folder)
             if said not in {"started", "exists"}:
@@ -69,26 +71,23 @@ class LocalPool:
             said = self._call("finish", folder)
             if said != "finished":
                 return Observation(Status.MISSING, heartbeat_at=_modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
-        return Observation(
-            Status.EXITED, exit=_exit(_state(state / "exit.json") or {}), heartbeat_at=_modified(state / "heartbeat")
-        )
+        return Observation(Status.EXITED, exit=_exit(_state(state / "exit.json") or {}), heartbeat_at=_modified(state / "heartbeat"))
 
     def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
         """Ask the launcher to end the attempt. One that has not started yet never will: its fence is taken here."""
         folder = self._folder(workspace, key)
-        state = folder / "state"
-        if not folder.exists():
-            self._make_rooms(workspace)
-            state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not (state / "exit.json").exists():
+        with _in_words("the request to end could not be written"):
+            if not folder.exists() and self._bar(workspace, folder):
+                return
+            state = folder / "state"
+            if (state / "exit.json").exists():
+                return
             try:
                 write_json(str(state / "lock"), {"launcher": None}, exclusive=True)
             except FileExistsError:
                 write_json(str(state / "cancel.json"), {"grace_seconds": max(0.0, grace_seconds), "at": time.time()})
             else:
-                now = time.time()
-                outcome = {"code": None, "signal": None, "started_at": now, "ended_at": now, "reason": "cancelled"}
-                self._conclude(folder, outcome)
+                self._conclude(folder)
 
     def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
         """A piece of one of the four files that a run makes in its folder."""
@@ -115,8 +114,9 @@ class LocalPool:
         if not (folder / "state" / "exit.json").exists():
             raise PoolError("the attempt has not ended; its folder stays")
         grave = folder.with_name(f".removed-{secrets.token_hex(8)}")
-        folder.rename(grave)
-        files.remove_tree(grave)
+        with _in_words("the run folder could not be removed"):
+            folder.rename(grave)
+            files.remove_tree(grave)
 
     def sweep(self, *, older_than_seconds: float = 3600) -> int:
         """Remove what a killed labsite left half staged or half removed, and return how many folders that were."""
@@ -186,13 +186,14 @@ class LocalPool:
         if self.isolation == Isolation.NAMESPACE:
             hide.add(Path.home())
         if interpreter is not None:
-            base = Path(os.path.realpath(interpreter)).parent.parent
-            show |= {interpreter.parent.parent, base}
-            blocked = barrier(Path(os.path.realpath(interpreter)))
-            if blocked is not None and self.isolation == Isolation.USER:
+            places = {interpreter.parent.parent, Path(os.path.realpath(interpreter)).parent.parent}
+            blocked = {found for place in places if (found := barrier(place / "bin")) is not None}
+            if blocked and self.isolation == Isolation.USER:
                 if not mounts:
-                    raise PoolError(f"{blocked} does not let other users through to the pool's Python; make it from a Python outside")
-                hide.add(blocked)
+                    raise PoolError(f"{min(blocked)} does not let other users through to the pool's Python; make it from a Python outside")
+                hide |= blocked
+            # Only what is covered must be shown again: showing more could uncover what lies below it.
+            show |= {place for place in places if any(place.is_relative_to(covered) for covered in hide)}
         return {"mounts": mounts, "path": path, "hide": sorted(map(str, hide)), "show": sorted(map(str, show))}
 
     def _interpreter(self) -> Path | None:
@@ -201,10 +202,28 @@ class LocalPool:
         found = self._python / "bin" / "python" if self._python.is_dir() else self._python
         return found if found.exists() else None
 
-    def _conclude(self, folder: Path, outcome: Mapping[str, JSON]) -> None:
+    def _bar(self, workspace: str, folder: Path) -> bool:
+        """Leave a folder that says `cancelled` under a key that was never staged; False where somebody staged it meanwhile."""
+        self._make_rooms(workspace)
+        draft = folder.with_name(f".staging-{secrets.token_hex(8)}")
+        for path in (draft, draft / "state"):
+            path.mkdir(mode=0o700)
+        write_json(str(draft / "state" / "lock"), {"launcher": None})
+        self._conclude(draft)
+        try:
+            draft.rename(folder)
+        except OSError:
+            files.remove_tree(draft)
+            return False
+        return True
+
+    def _conclude(self, folder: Path) -> None:
+        """Write the end of an attempt that never started; its fence is ours."""
         start = _state(folder / "state" / "start.json") or {}
         if (folder / "secrets").is_dir():
             files.remove_tree(folder / "secrets")
+        now = time.time()
+        outcome = {"code": None, "signal": None, "started_at": now, "ended_at": now, "reason": "cancelled"}
         write_json(str(folder / "state" / "exit.json"), {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
         if start.get("claim"):
             Path(str(start["claim"])).unlink(missing_ok=True)
@@ -225,6 +244,15 @@ class LocalPool:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PoolError("the launcher did not answer") from error
         return done.stdout.decode(errors="replace") or "the launcher died"
+
+
+@contextmanager
+def _in_words(what: str) -> Iterator[None]:
+    """An error of the file system (full disk, no right) as a PoolError."""
+    try:
+        yield
+    except OSError as error:
+        raise PoolError(f"{what}: {error.strerror}") from error
 
 
 def _state(path: Path) -> dict[str, object] | None:

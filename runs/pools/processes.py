@@ -11,7 +11,7 @@ OWN_ENTRIES = frozenset({"state", "job.json", "code", "inputs", "stdout.log", "s
 def stat_fields(pid: int) -> "list[str] | None":
     """The fields of /proc/PID/stat from the third (state) on; None where the process is gone or a zombie."""
     try:
-        with open("/proc/%d/stat" % pid) as file:
+        with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
     except OSError:
         return None
@@ -104,10 +104,10 @@ def marked(folder: str, uid: "int | None") -> "list[int]":
             continue
         try:
             if uid is not None:
-                with open("/proc/%s/status" % name) as file:
+                with open(f"/proc/{name}/status") as file:
                     ours = any(line.startswith("Uid:") and str(uid) in line.split() for line in file)
             else:
-                with open("/proc/%s/environ" % name, "rb") as binary:
+                with open(f"/proc/{name}/environ", "rb") as binary:
                     ours = mark in binary.read() + b"\0"
         except OSError:
             continue
@@ -119,6 +119,8 @@ def marked(folder: str, uid: "int | None") -> "list[int]":
 def size(folder: str, limit: int) -> int:
     """Bytes that the run has written below its folder; more than `limit` where it is too deep or has too many files to count."""
     total = files = 0
+    if not os.path.isdir(folder):
+        return 0
     for path, folders, names, handle in os.fwalk(folder, follow_symlinks=False):
         if path == folder:
             folders[:] = [name for name in folders if name not in OWN_ENTRIES]

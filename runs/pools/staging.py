@@ -66,7 +66,11 @@ def stage(folder: Path, order: Order, owner: Owner, start: Mapping[str, JSON]) -
     for name in ("outputs", "home", "tmp"):
         (folder / name).mkdir(mode=0o700)
         owner.give(folder / name)
-    _write(folder / "job.json", json.dumps({"schema": SCHEMA, **order.job}, allow_nan=False).encode(), 0o444)
+    try:
+        job = json.dumps({"schema": SCHEMA, **order.job}, allow_nan=False).encode()
+    except ValueError as error:
+        raise PoolError("the job has a number in it that JSON has no word for") from error
+    _write(folder / "job.json", job, 0o444)
     for name in ("stdout.log", "stderr.log"):
         _write(folder / name, b"", 0o600)
     _stage_secrets(folder / "secrets", order.secrets, owner)
@@ -85,11 +89,14 @@ def stage(folder: Path, order: Order, owner: Owner, start: Mapping[str, JSON]) -
 def _stage_secrets(folder: Path, values: Mapping[str, str], owner: Owner) -> None:
     folder.mkdir(mode=0o700)
     for name, value in values.items():
-        if not _VARIABLE.match(name):
-            raise PoolError("a secret's name may have letters, digits and '_' only")
+        if not _VARIABLE.match(name) or not _is_text(value):
+            raise PoolError("a secret has a name of letters, digits and '_', and a value that is text")
         _write(folder / name, value.encode(), 0o600)
         owner.give(folder / name)
-    owner.give(folder)
+    if owner.uid is not None:
+        # The folder stays the service's, so that the run cannot move it away from the launcher that empties it.
+        os.chown(folder, -1, owner.uid)
+        os.chmod(folder, 0o750)  # noqa: S103 -- the run's own group
 
 
 def _copy_all(folder: Path, files: Sequence[StagedFile]) -> None:

@@ -1,5 +1,6 @@
 """One attempt from fork to its end, in one thread around one poll(). Standard library only; run by launcher.py."""
 
+import contextlib
 import os
 import resource
 import select
@@ -25,10 +26,8 @@ class Log:
         os.set_blocking(pipe, False)
 
     def say(self, text: str) -> None:
-        try:
-            os.write(self.file, ("\n[labsite] %s\n" % text).encode())
-        except OSError:
-            pass  # a full disk: the count stands in exit.json as well
+        with contextlib.suppress(OSError):  # a full disk: the count stands in exit.json as well
+            os.write(self.file, f"\n[labsite] {text}\n".encode())
 
     def drain(self, rounds: int = 16) -> bool:
         """Take what is there; False at the end of the stream."""
@@ -47,14 +46,14 @@ class Log:
                     kept = 0
                 self.left -= kept
                 if self.left == 0:
-                    self.say("log limit of %d bytes reached, what follows is dropped" % self.limit)
+                    self.say(f"log limit of {self.limit} bytes reached, what follows is dropped")
             self.dropped += len(chunk) - kept
         return True
 
     def close(self) -> None:
         self.drain(1024)
         if self.dropped:
-            self.say("%d bytes dropped" % self.dropped)
+            self.say(f"{self.dropped} bytes dropped")
         os.close(self.file)
         os.close(self.pipe)
 
@@ -137,18 +136,14 @@ class Supervisor:
             if pid == self.cell:
                 self.cell_reaped = True
                 self.cell_ended(status)
-        try:
+        with contextlib.suppress(BlockingIOError):
             self.cell_said += os.read(self.status_pipe, 4096)
-        except BlockingIOError:
-            pass
         if self.status is None and self.cell_said.startswith(b"X") and b"\n" in self.cell_said:
             self.status = int(self.cell_said[1 : self.cell_said.index(b"\n")])
 
     def cell_ended(self, status: int) -> None:
-        try:
+        with contextlib.suppress(BlockingIOError):
             self.cell_said += os.read(self.status_pipe, 4096)
-        except BlockingIOError:
-            pass
         if self.cell_said.startswith(b"E"):
             self.problem = self.cell_said[1:].decode(errors="replace")
             self.status = 127 << 8
@@ -184,7 +179,10 @@ class Supervisor:
                 self.end("output_limit", 0)
             self.next_size = now + max(0.5, 20 * (time.monotonic() - now))
         if now >= self.next_heartbeat:
-            os.utime(self.path("state", "heartbeat"))
+            try:
+                os.utime(self.path("state", "heartbeat"))
+            except FileNotFoundError:
+                self.end("cancelled", 0)  # somebody has removed the folder under the run
             self.next_heartbeat = now + HEARTBEAT_SECONDS
             self.measure(now)
         elif "memory_bytes" in self.limits:
@@ -219,14 +217,7 @@ class Supervisor:
             poll.register(number, select.POLLIN)
         next_tick = 0.0
         while True:
-            for number, event in poll.poll(50 if self.kill_at is not None else int(TICK_SECONDS * 1000)):
-                if number == wake_r:
-                    os.read(wake_r, 4096)
-                elif number == self.status_pipe:
-                    if event & select.POLLHUP and not event & select.POLLIN:
-                        poll.unregister(number)
-                elif not next(log for log in self.logs if log.pipe == number).drain():
-                    poll.unregister(number)
+            self.take_in(poll, wake_r)
             self.reap()
             now = time.monotonic()
             if now >= next_tick:
@@ -239,10 +230,21 @@ class Supervisor:
             if self.kill_at is not None and now >= self.kill_at:
                 self.signal_all(signal.SIGKILL)
 
+    def take_in(self, poll: select.poll, wake_r: int) -> None:
+        """Wait for the next output, the next death or the next tick."""
+        for number, event in poll.poll(50 if self.kill_at is not None else int(TICK_SECONDS * 1000)):
+            if number == wake_r:
+                os.read(wake_r, 4096)
+            elif number == self.status_pipe:
+                if event & select.POLLHUP and not event & select.POLLIN:
+                    poll.unregister(number)
+            elif not next(log for log in self.logs if log.pipe == number).drain():
+                poll.unregister(number)
+
     def conclude(self) -> "dict[str, object]":
         for log in self.logs:
             if self.problem and log is self.logs[1]:
-                log.say("the command did not start: %s" % self.problem)
+                log.say(f"the command did not start: {self.problem}")
             log.close()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         status = self.status or 0

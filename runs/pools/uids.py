@@ -1,7 +1,8 @@
 """Numeric user ids for live attempts: one each, no account made, claimed by a file that is created exclusively.
 
-An installation takes its ids from a block of 4096 that follows from its root folder, within the range that no distribution, container tool or
-directory service is given (1879048192 to 2147352575, uid-gid list of systemd), so that two installations on one machine stay apart.
+An installation takes its ids from a block of 4096 that follows from its root folder, within the range that no distribution,
+container tool or directory service is given (1879048192 to 2147352575, uid-gid list of systemd), so that two installations on one
+machine stay apart.
 """
 
 import fcntl

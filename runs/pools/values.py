@@ -1,4 +1,4 @@
-"""Take typed values out of JSON that a run has written; Malformed names the field and what it should be."""
+"""Take typed values out of JSON that a run has written; MalformedError names the field and what it should be."""
 
 import math
 
@@ -6,7 +6,7 @@ MAX_INTEGER = 2**63 - 1
 LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """What a run wrote is not what the contract says; the message is for people."""
 
 
@@ -14,7 +14,7 @@ def text(found: dict[str, object], name: str, *, least: int = 1, most: int = 65_
     """A text of so many characters, without NUL and lone surrogates."""
     value = found.get(name)
     if not isinstance(value, str) or not least <= len(value) <= most:
-        raise Malformed(f"{name} is not text of {least} to {most} characters")
+        raise MalformedError(f"{name} is not text of {least} to {most} characters")
     check_text(value)
     return value
 
@@ -28,7 +28,7 @@ def integer(found: dict[str, object], name: str, *, least: int = 0) -> int:
     """A whole number of 64 bits from `least` on; a boolean is none."""
     value = found.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_INTEGER:
-        raise Malformed(f"{name} is not an integer from {least} to {MAX_INTEGER}")
+        raise MalformedError(f"{name} is not an integer from {least} to {MAX_INTEGER}")
     return value
 
 
@@ -40,13 +40,13 @@ def number(found: dict[str, object], name: str, *, least: float = -math.inf) -> 
     """A finite number from `least` on; a boolean is none."""
     value = found.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"{name} is not a number")
+        raise MalformedError(f"{name} is not a number")
     try:
         result = float(value)
     except OverflowError as error:
-        raise Malformed(f"{name} is too large") from error
+        raise MalformedError(f"{name} is too large") from error
     if not math.isfinite(result) or result < least:
-        raise Malformed(f"{name} is not a finite number" + ("" if least == -math.inf else f" from {least:g} on"))
+        raise MalformedError(f"{name} is not a finite number" + ("" if least == -math.inf else f" from {least:g} on"))
     return result
 
 
@@ -58,7 +58,7 @@ def moment(found: dict[str, object], name: str) -> float | None:
     """Seconds UTC within the years that a database can hold; None where left out."""
     value = optional_number(found, name, least=0)
     if value is not None and value >= LAST_MOMENT:
-        raise Malformed(f"{name} is not a time in seconds")
+        raise MalformedError(f"{name} is not a time in seconds")
     return value
 
 
@@ -68,12 +68,12 @@ def mapping(found: dict[str, object], name: str) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Malformed(f"{name} is not an object")
+        raise MalformedError(f"{name} is not an object")
     return value
 
 
 def check_text(value: object) -> None:
-    """Malformed where a text anywhere in `value` has NUL or a lone surrogate, which no database column takes."""
+    """MalformedError where a text anywhere in `value` has NUL or a lone surrogate, which no database column takes."""
     todo = [value]
     while todo:
         one = todo.pop()
@@ -83,4 +83,4 @@ def check_text(value: object) -> None:
         elif isinstance(one, list):
             todo += one
         elif isinstance(one, str) and ("\0" in one or any("\ud800" <= character <= "\udfff" for character in one)):
-            raise Malformed("a text has NUL or half a surrogate pair in it")
+            raise MalformedError("a text has NUL or half a surrogate pair in it")

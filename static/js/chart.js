@@ -50,7 +50,7 @@ function move(event) {
     const cursor = other.querySelector("[data-cursor]");
     if (!same) {
       cursor.setAttribute("visibility", "hidden");
-      other.querySelector("[data-reading]").textContent = "";
+      other.querySelector("[data-reading]").textContent = other.dataset.x;
       continue;
     }
     const box = chart.querySelector(":scope > svg").getBoundingClientRect();

@@ -13,7 +13,7 @@ const stored = () => {
 let on = stored();
 
 function writing(element) {
-  return element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], dialog");
+  return element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], dialog[open]");
 }
 
 function press(event) {

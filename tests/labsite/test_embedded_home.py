@@ -34,13 +34,18 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_without_write_permission_is_named(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    tmp_path.chmod(0o500)
-    with pytest.raises(StartError, match="not writable"), Home(tmp_path / "home").locked():
-        pass
-    tmp_path.chmod(0o700)
+def test_a_folder_without_write_permission_is_named(open_home: Home) -> None:
+    open_home.path.parent.chmod(0o555)
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)  # root may write everywhere
+    try:
+        with pytest.raises(StartError, match="not writable"), open_home.locked():
+            pass
+    finally:
+        os.seteuid(before)
+        open_home.path.parent.chmod(0o755)
+    assert not open_home.path.exists()
 
 
 def test_a_folder_of_someone_else_is_left_alone(tmp_path: Path) -> None:

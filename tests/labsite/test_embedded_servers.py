@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from labsite.embedded.home import SOCKET_FOLDER_BYTES, Home, StartError
+from labsite.embedded.postgres import start_postgres
 from labsite.embedded.servers import running_servers
 from tests.labsite.embedded_home import Serving, note, residents
 
@@ -56,21 +57,21 @@ def test_a_second_start_is_refused_and_says_where_the_first_is(serve: Serve, ope
     assert first.process.poll() is None
 
 
-def test_killed_supervisor_leaves_no_server_and_the_next_start_works_at_once(serve: Serve, way: str) -> None:
-    first = serve(way)
+def test_killed_supervisor_leaves_no_server_and_the_next_start_works_at_once(serve: Serve) -> None:
+    first = serve()
     assert first.end(signal.SIGKILL) == -signal.SIGKILL
-    second = serve(way)
+    second = serve()
     assert len(second.server_pids) == 2
     assert not set(second.server_pids) & set(first.server_pids)
     assert second.end() == 0
 
 
-def test_everything_killed_and_the_next_start_recovers(serve: Serve, open_home: Home, way: str) -> None:
-    first = serve(way)
+def test_everything_killed_and_the_next_start_recovers(serve: Serve, open_home: Home) -> None:
+    first = serve()
     for pid in [first.process.pid, *first.server_pids, *residents(open_home.postgres)]:
         os.kill(pid, signal.SIGKILL)
     first.process.wait(10)
-    assert len(serve(way).server_pids) == 2
+    assert len(serve().server_pids) == 2
 
 
 def test_a_stale_pid_file_that_names_an_innocent_process_harms_nobody(serve: Serve, open_home: Home) -> None:
@@ -135,15 +136,16 @@ def test_long_paths_put_the_sockets_elsewhere(open_home: Home) -> None:
     deep.sockets.rmdir()
 
 
-def test_nobody_cannot_serve_from_a_closed_folder(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root drops to another account")
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o700)
-    refused = Serving(Home(closed / "home"), "nobody")
-    assert refused.end() == 1
-    assert "may not enter" in refused.line
+def test_a_closed_parent_is_named_and_stays_closed(open_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root where user namespaces are forbidden: another account must reach the folder."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("labsite.embedded.postgres.can_unshare", lambda: False)
+    closed = open_home.path.parent
+    closed.chmod(0o700)
+    with pytest.raises(StartError, match=f"may not enter {closed}"):
+        start_postgres(open_home)
     assert closed.stat().st_mode & 0o777 == 0o700
+    assert not open_home.postgres.exists()
 
 
 def test_external_addresses_need_the_owner_too(open_home: Home) -> None:

@@ -46,11 +46,7 @@ def test_the_embedded_roles_may_serve(own_home: Home) -> None:
         ("ALTER ROLE labsite_app CREATEROLE", "ALTER ROLE labsite_app NOCREATEROLE", "could pass row security as labsite_app"),
         ("GRANT labsite_search TO labsite_app", "REVOKE labsite_search FROM labsite_app", "could pass row security as labsite_search"),
         ("GRANT labsite_owner TO labsite_app", "REVOKE labsite_owner FROM labsite_app", "may become the owner"),
-        (
-            "CREATE TABLE mine (); ALTER TABLE mine OWNER TO labsite_app",
-            "DROP TABLE mine",
-            "owns the table mine",
-        ),
+        ("CREATE TABLE mine (); ALTER TABLE mine OWNER TO labsite_app", "DROP TABLE mine", "owns the table mine"),
         ("ALTER ROLE labsite_owner NOBYPASSRLS", "ALTER ROLE labsite_owner BYPASSRLS", "cannot migrate"),
     ],
 )

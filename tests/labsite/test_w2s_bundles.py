@@ -238,7 +238,8 @@ def test_evaluation_refuses_records_that_were_trained_on(launch: Launch, tables:
 def test_training_refuses_params_in_one_line(launch: Launch, tables: Path, params: dict[str, Any], part: str) -> None:
     ended = launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv"}, params)
     assert ended.code == 2
-    assert ended.stderr.startswith("refused: ") and len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.startswith("refused: ")
+    assert len(ended.stderr.splitlines()) == 1
     assert part in ended.stderr
     assert ended.events("done") == ended.events("artifact") == []
 

@@ -16,11 +16,12 @@ from ninja import Router
 from ninja.operation import PathView
 from ninja.utils import check_csrf
 
-from workspaces import scope
+from workspaces import ids, scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
-from workspaces.audit import Denied, Refusal, record_denial
-from workspaces.models import NotFound, User, Workspace
 from workspaces.api import idempotency
+from workspaces.audit import Denied, Refusal, record_denial
+from workspaces.commands.token import note_use
+from workspaces.models import NotFound, User, Workspace
 from workspaces.queries import token
 from workspaces.queries.paging import BadCursor
 from workspaces.queries.workspace import find_workspace
@@ -34,10 +35,11 @@ class ApiRequest(HttpRequest):
     workspace: Workspace
     actor: Actor
     rights: Rights
+    answer_is_secret: bool  # set by a view whose answer holds what is shown once: idempotency keeps it nowhere
     chosen_id: uuid.UUID | None  # key of the row that an idempotent POST makes; the same key gives the same id for ever
 
 
-class Unauthenticated(Exception):  # noqa: N818  # an answer, not a fault of ours
+class Unauthenticated(Exception):  # an answer, not a fault of ours
     pass
 
 
@@ -50,8 +52,9 @@ class Routes:
     def get(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("GET", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def post(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
-        return self._route("POST", path, needs=needs, kind=kind, response={status: response} if response else None)
+    def post(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200, by_run: bool = False) -> Callable[[F], F]:
+        """`by_run`: a run token may call it too, for its own run; the path names it `{run}`."""
+        return self._route("POST", path, needs=needs, kind=kind, response={status: response} if response else None, by_run=by_run)
 
     def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
         return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
@@ -62,10 +65,12 @@ class Routes:
     def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any) -> Callable[[F], F]:
+    def _route(
+        self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False
+    ) -> Callable[[F], F]:
         def declare(view: F) -> F:
-            setattr(view, "door", {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,)})
-            extra = {"security": [{"bearer": []}, {"session": []}]}
+            setattr(view, "door", {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), "by_run": by_run})
+            extra: dict[str, Any] = {"security": [{"bearer": []}, {"session": []}]}
             self.router.add_api_operation(path, [method], view, response=response or {200: None}, by_alias=True, openapi_extra=extra)
             return view
 
@@ -91,7 +96,7 @@ def through_door(path_view: PathView) -> Callable[..., HttpResponseBase]:
         asked.chosen_id = None
         try:
             asked.actor = _who(request)
-            declared = next((op.view_func.door for op in path_view.operations if request.method in op.methods), None)
+            declared = next((getattr(op.view_func, "door") for op in path_view.operations if request.method in op.methods), None)
             workspace = captured.pop("workspace", None)
             if workspace is None:
                 return _at_site(asked, path_view, declared, captured)
@@ -108,6 +113,8 @@ def through_door(path_view: PathView) -> Callable[..., HttpResponseBase]:
 
 def _at_site(request: ApiRequest, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]) -> HttpResponseBase:
     request.rights = NONE
+    if request.actor.run_id is not None:
+        return problem(403, "A run's token writes to its own run and reads nothing of the installation.")
     if declared is not None and declared["needs"] != "signed_in" and not request.actor.has_site_role(declared["needs"]):
         return problem(403, f"This needs the site role “{declared['needs'].replace('_', ' ')}”.")
     return idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
@@ -121,14 +128,18 @@ def _in_workspace(
         return missing("workspace")
     with scope.open_workspace(found.pk):
         request.rights = rights_of(request.actor, found.pk)
-        if not request.rights.may_enter:
+        own_run = request.actor.run_id is not None and request.actor.token_workspace_id == found.pk
+        if not request.rights.may_enter and not own_run:
             return failed(request, NotFound("workspace"))
         request.workspace = found
-        if declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
+        if own_run:
+            if declared is None or not declared["by_run"] or ids.as_uuid(captured.get("run", "").removeprefix("run_")) != request.actor.run_id:
+                return failed(request, Denied("write beyond its own run"))
+        elif declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
             return failed(request, Denied(declared["needs"], declared["kind"]))
         response = idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
         if isinstance(response, StreamingHttpResponse):
-            response.streaming_content = _in_scope(found.pk, response.streaming_content)  # type: ignore[assignment,arg-type]  # sync streams only
+            response.streaming_content = _in_scope(found.pk, response.streaming_content)
         return response
 
 
@@ -154,6 +165,8 @@ def _who(request: HttpRequest) -> Actor:
         if parts is not None and Workspace.objects.filter(pk=parts.workspace_id).exists():
             with scope.open_workspace(parts.workspace_id):
                 actor = token.actor_of_token(parts, request_id=request_id)
+                if actor is not None:
+                    note_use(parts.token_id, address=str(request.META.get("REMOTE_ADDR", "")))
         if actor is None:
             raise Unauthenticated
         return actor
@@ -178,7 +191,7 @@ def missing(noun: str) -> HttpResponse:
     return problem(404, f"There is no such {noun} here.")
 
 
-def failed(request: HttpRequest, error: Exception) -> HttpResponse:
+def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """Turn what a command or query raised into its answer; the attempt of one who may not is recorded."""
     asked = cast(ApiRequest, request)
     match error:

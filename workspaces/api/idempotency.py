@@ -50,6 +50,9 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
     response = make()
     if response.status_code >= 500 or response.status_code in (401, 403, 429) or not isinstance(response, HttpResponse):
         table.objects.filter(pk=row.pk).delete()
+    elif getattr(request, "answer_is_secret", False):
+        again = _problem(409, "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key.")
+        table.objects.filter(pk=row.pk).update(status=409, answer=again.content.decode())
     else:
         table.objects.filter(pk=row.pk).update(status=response.status_code, answer=response.content.decode())
     return response

@@ -53,7 +53,7 @@ def _create_workspace(
 
 
 @command(Verb.WORKSPACE_CONFIGURED, needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE)
-def configure_workspace(event: Draft, *, actor: Actor, reason: str = "", **settled: Any) -> Workspace:
+def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **settled: Any) -> Workspace:
     """Settle or change what the workspace is. The region stays once a file lies in it."""
     workspace = Workspace.objects.select_for_update().get(pk=scope.current_id())
     event.reason = reason

@@ -335,6 +335,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='EngineSlot',
+            fields=[
+                ('id', models.UUIDField(default=workspaces.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('number', models.PositiveIntegerField()),
+                ('attempt_id', models.UUIDField(db_index=True)),
+                ('held_since', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('engine', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='held_slots', to='workspaces.engine')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('engine', 'number'), name='engineslot_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='EventPayload',
             fields=[
                 ('id', models.UUIDField(default=workspaces.ids.uuid7, editable=False, primary_key=True, serialize=False)),

@@ -14,7 +14,7 @@ from workspaces.models.installation import Installation
 from workspaces.models.invitation import Invitation
 from workspaces.models.membership import Membership, WorkspaceGroupPermission
 from workspaces.models.objective import Objective
-from workspaces.models.pool import Engine, Pool
+from workspaces.models.pool import Engine, EngineSlot, Pool
 from workspaces.models.share import ShareGrant
 from workspaces.models.token import Token, TokenUse
 from workspaces.models.user import User
@@ -22,7 +22,7 @@ from workspaces.models.workspace import Workspace
 
 __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
-    "Contract", "Dataset", "DatasetFile", "DatasetVersion", "DeclaredName", "Engine", "EventPayload", "EventSubject", "IdempotencyKey",
+    "Contract", "Dataset", "DatasetFile", "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
     "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Objective", "Owned", "Pool", "Row",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip

@@ -32,6 +32,10 @@ class Approval(Owned):
         constraints = [*Owned.Meta.constraints]
         indexes = [models.Index(fields=["workspace", "status", "created_at"], name="approval_inbox")]
 
+    @property
+    def label(self) -> str:
+        return self.subject_label
+
 
 class ApprovalVote(Owned):
     """One person's word on one request; never overwritten."""

@@ -35,16 +35,17 @@ class ScopedManager(models.Manager[M], Generic[M]):
             raise scope.ScopeError(f"A share grant of one {shared.object_type} opens no {self.model._meta.verbose_name_plural}.")
         return queryset.filter(**{lookup: shared.object_id})
 
-    def find(self, text: str) -> M:
-        """The row that `text` names, as canonical id, bare slug or UUID; NotFound where there is none here."""
+    def find(self, text: str, *related: str) -> M:
+        """The row that `text` names, as canonical id, bare slug or UUID, with `related` rows; NotFound where there is none here."""
         pk, slugs = ids.spellings(self.model.prefix, text)
+        rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
         if pk is not None:
-            row = self.filter(pk=pk).first()
+            row = rows.filter(pk=pk).first()
             if row is not None:
                 return row
         if self.model.has_slug():
             for name in slugs:
-                row = self.annotate(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name).first()
+                row = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name).first()
                 if row is not None:
                     return row
         raise NotFound(str(self.model._meta.verbose_name))
@@ -57,8 +58,12 @@ class Row(models.Model):
     shared_by: ClassVar[dict[str, str]] = {}  # type of a shared object -> look-up from this model to its key
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
-    workspace = models.ForeignKey("workspaces.Workspace", on_delete=models.PROTECT, default=scope.current_id, editable=False, related_name="+")
+    workspace = models.ForeignKey(
+        "workspaces.Workspace", on_delete=models.PROTECT, default=scope.current_id, editable=False, related_name="+"
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    workspace_id: uuid.UUID
 
     objects: ClassVar[ScopedManager[Self]] = ScopedManager()
 

@@ -38,6 +38,10 @@ class Limit(Owned):
             models.CheckConstraint(condition=models.Q(amount__gte=0), name="limit_not_negative"),
         ]
 
+    @property
+    def label(self) -> str:
+        return f"{self.get_unit_display()}, {self.get_window_display()}: {self.get_mode_display()}"
+
 
 class LedgerAccount(Owned):
     """One side of a (unit, window): what the limit gives (source), is free (available), is promised to runs (reserved), is spent."""
@@ -61,13 +65,19 @@ class LedgerAccount(Owned):
         constraints = [
             *Owned.Meta.constraints,
             models.UniqueConstraint(fields=["workspace", "unit", "window", "starts_at", "side"], name="ledgeraccount_once"),
-            models.CheckConstraint(condition=models.Q(side__in=["source", "available"]) | models.Q(balance__gte=0), name="ledgeraccount_sign"),
+            models.CheckConstraint(
+                condition=models.Q(side__in=["source", "available"]) | models.Q(balance__gte=0), name="ledgeraccount_sign"
+            ),
             models.CheckConstraint(condition=models.Q(starts_at__lt=models.F("ends_at")), name="ledgeraccount_window"),
         ]
 
+    @property
+    def label(self) -> str:
+        return f"{self.get_unit_display()}, {self.get_window_display()}, {self.side}"
+
 
 class LedgerEntry(Owned):
-    """One transfer between two accounts of a unit; only ever added."""
+    """One transfer between two accounts of a unit: from the debit to the credit; only ever added."""
 
     prefix = "entry"
 
@@ -94,3 +104,7 @@ class LedgerEntry(Owned):
             models.CheckConstraint(condition=models.Q(amount__gt=0), name="ledgerentry_positive"),
         ]
         indexes = [models.Index(fields=["workspace", "run_id"], name="ledgerentry_run")]
+
+    @property
+    def label(self) -> str:
+        return f"{self.act} {self.run_label}".strip()

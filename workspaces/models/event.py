@@ -38,7 +38,10 @@ class AuditEvent(Telemetry):
     hash = models.CharField(max_length=64)
 
     class Meta(Telemetry.Meta):
-        constraints = [*Telemetry.Meta.constraints, models.UniqueConstraint(fields=["workspace", "sequence"], name="auditevent_sequence_once")]
+        constraints = [
+            *Telemetry.Meta.constraints,
+            models.UniqueConstraint(fields=["workspace", "sequence"], name="auditevent_sequence_once"),
+        ]
         indexes = [models.Index(fields=["workspace", "subject_id"], name="auditevent_subject")]
 
 
@@ -111,5 +114,3 @@ class SiteEvent(models.Model):
     request_id = models.CharField(max_length=64, blank=True)
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
-
-

@@ -9,7 +9,7 @@ from guardian.models import GroupObjectPermissionBase
 from workspaces.models.base import Owned
 
 
-class WorkspaceGroupPermission(GroupObjectPermissionBase):  # type: ignore[misc]  # guardian carries no types
+class WorkspaceGroupPermission(GroupObjectPermissionBase):
     """django-guardian's grants, by group, on the workspace itself: a real key, so they end with it."""
 
     content_object = models.ForeignKey("workspaces.Workspace", on_delete=models.CASCADE)

@@ -28,6 +28,19 @@ class Engine(models.Model):
         return self.slug
 
 
+class EngineSlot(models.Model):
+    """A place on an engine, held by one attempt of whichever workspace; no workspace, so that all of them count together."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    engine = models.ForeignKey(Engine, on_delete=models.CASCADE, related_name="held_slots")
+    number = models.PositiveIntegerField()
+    attempt_id = models.UUIDField(db_index=True)
+    held_since = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["engine", "number"], name="engineslot_once")]
+
+
 class Pool(Owned):
     prefix = "pool"
 

@@ -148,7 +148,7 @@ def _relative(moment: datetime, now: datetime) -> str:
 
 
 def _zone(context: Context) -> ZoneInfo:
-    name = getattr(context.get("workspace"), "zone", None) or "UTC"
+    name = getattr(context.get("workspace"), "zone", None) or getattr(getattr(context.get("actor"), "user", None), "zone", None) or "UTC"
     try:
         return ZoneInfo(str(name))
     except (ZoneInfoNotFoundError, ValueError):

@@ -17,12 +17,7 @@ from labsite.embedded.children import Child
 from labsite.embedded.home import Home, StartError
 from labsite.embedded.servers import Servers, environment_with, running_servers
 from labsite.embedded.supervisor import Progress, Stop, Supervisor
-from labsite.embedded.unchanged import (
-    is_stamped,
-    migrations_stamp,
-    set_stamp,
-    static_stamp,
-)
+from labsite.embedded.unchanged import is_stamped, migrations_stamp, set_stamp, static_stamp
 from labsite.embedded.web import Address
 
 MANAGE = (sys.executable, "manage.py")
@@ -36,10 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--json",
-            dest="as_json",
-            action="store_true",
-            help="print one JSON line when ready instead of the block of text",
+            "--json", dest="as_json", action="store_true", help="print one JSON line when ready instead of the block of text"
         )
 
     def handle(self, *, as_json: bool = False, **options: object) -> None:
@@ -77,10 +69,7 @@ class _Start:
         try:
             with running_servers(self.home, os.environ, self.progress, self.stop.check) as servers:
                 environment = environment_with(servers, self.home) | {"LABSITE_RUNS": str(self.runs)}
-                self.serve(
-                    Supervisor(self.home, environment, self.progress, self.stop),
-                    servers,
-                )
+                self.serve(Supervisor(self.home, environment, self.progress, self.stop), servers)
         finally:
             self.home.note_stopped()
 
@@ -90,18 +79,10 @@ class _Start:
             self.prepare(supervisor, servers)
             sign_ins = self.start_programs(supervisor)
             if not pool_python.is_ready(self.runs):
-                background.append(
-                    supervisor.launch(
-                        "pool-python",
-                        [
-                            sys.executable,
-                            "-m",
-                            "labsite.embedded.pool_python",
-                            str(self.runs),
-                        ],
-                    )
-                )
+                background.append(supervisor.launch("pool-python", [sys.executable, "-m", "labsite.embedded.pool_python", str(self.runs)]))
                 self.progress("the local pool's Python is being installed; runs wait for it")
+            if os.environ.get("LABSITE_EXAMPLES") != "0" and not is_stamped(self.home, "example", "w2s"):
+                background.append(supervisor.launch("example", [*MANAGE, "example", "w2s", "--stamp"]))
             self.progress("ready")
             self.tell(sign_ins)
             supervisor.watch(servers, background)
@@ -122,17 +103,11 @@ class _Start:
         static = static_stamp(static_root)
         collecting = None
         if not (static_root.exists() and is_stamped(self.home, "static", static)):
-            collecting = supervisor.launch(
-                "collectstatic",
-                [*MANAGE, "collectstatic", "--no-input", "--clear", "--verbosity=0"],
-            )
+            collecting = supervisor.launch("collectstatic", [*MANAGE, "collectstatic", "--no-input", "--clear", "--verbosity=0"])
         try:
             migrations, applied = migrations_stamp(servers.addresses["LABSITE_OWNER_DATABASE_URL"])
             if not (applied and is_stamped(self.home, "migrations", migrations)):
-                supervisor.finish(
-                    supervisor.launch("migrate", [*MANAGE, "migrate", "--no-input", "--verbosity=1"]),
-                    "migrate",
-                )
+                supervisor.finish(supervisor.launch("migrate", [*MANAGE, "migrate", "--no-input", "--verbosity=1"]), "migrate")
                 set_stamp(self.home, "migrations", migrations)
                 self.progress("tables ready")
             if collecting:
@@ -145,26 +120,8 @@ class _Start:
 
     def start_programs(self, supervisor: Supervisor) -> str:
         """Web server, workers, clock; back once the site answers, with what the first start has to say."""
-        gunicorn = [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "labsite.wsgi",
-            "--bind",
-            self.address.bind,
-            "--workers",
-            str(WEB_WORKERS),
-        ]
-        gunicorn += [
-            "--preload",
-            "--no-control-socket",
-            "--graceful-timeout",
-            "10",
-            "--timeout",
-            "60",
-            "--log-level",
-            "warning",
-        ]
+        gunicorn = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", self.address.bind, "--workers", str(WEB_WORKERS)]
+        gunicorn += ["--preload", "--no-control-socket", "--graceful-timeout", "10", "--timeout", "60", "--log-level", "warning"]
         web = supervisor.keep("web", gunicorn)
         first = supervisor.launch("first-start", [*MANAGE, "first_start"], private=True) if "first_start" in self.commands else None
         try:
@@ -175,7 +132,7 @@ class _Start:
                     raise StartError(f"the web server ended with code {web.code}: {web.last_words()}")
                 if time.monotonic() > deadline:
                     raise StartError(f"the site is not ready after {READY_SECONDS:.0f} s: {missing}")
-                time.sleep(0.05)
+                time.sleep(0.1)
             self.progress("pages answer")
             sign_ins = supervisor.finish(first, "first_start").strip() if first else ""
         finally:

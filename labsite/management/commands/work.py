@@ -12,6 +12,7 @@ from rq.serializers import JSONSerializer
 
 class Command(BaseCommand):
     help = "Work on one queue until SIGTERM or SIGINT; the job in hand is finished first."
+    requires_system_checks = []  # they load every page; a worker needs none of that memory
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("queue", choices=settings.QUEUES)

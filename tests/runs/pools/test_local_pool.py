@@ -30,7 +30,8 @@ def attempt(name, act):
     worked.append(name)
 for path in sys.argv[1:]:
     attempt("see " + path, lambda: os.listdir(path) if os.path.isdir(path) and os.listdir(path) else open(path).read())
-for name in ("state/exit.json", "state/cancel.json", "state/lock", "job.json", "code/main.py", "code/new", "inputs/medqa/table.csv", "stdout.log"):
+names = "state/exit.json state/cancel.json state/lock job.json code/main.py code/new inputs/medqa/table.csv stdout.log"
+for name in names.split():
     attempt("write " + name, lambda: open(os.path.join(run, name), "a").write("x"))
     attempt("remove " + name, lambda: os.unlink(os.path.join(run, name)))
 for name in ("state", "code", "inputs", "job.json", "stdout.log"):
@@ -40,6 +41,7 @@ attempt("see state", lambda: open(os.path.join(run, "state", "start.json")).read
 for pid in os.listdir("/proc"):
     if pid.isdigit() and int(pid) != os.getpid():
         attempt("environ of " + pid, lambda: open(f"/proc/{pid}/environ").read())
+        attempt("command of " + pid, lambda: open(f"/proc/{pid}/cmdline").read() if int(pid) > 2 else open("/proc/x"))
         attempt("root of " + pid, lambda: os.listdir(f"/proc/{pid}/root"))
         attempt("signal " + pid, lambda: os.kill(int(pid), 0) if int(pid) > 2 else os.kill(-10**9, 0))
 attempt("write outside", lambda: open("/var/lib/labsite-test", "w"))
@@ -52,8 +54,8 @@ def laboratory(isolation: Isolation) -> Iterator[Laboratory]:
         pytest.skip("isolation user needs root")
     if isolation == Isolation.NAMESPACE and not can_enter(isolation):
         pytest.skip("this kernel gives no user namespaces; see sysctl kernel.unprivileged_userns_clone")
-    # Not tmp_path: its parents are closed to other users, as a run's user needs them not to be.
-    base = Path(tempfile.mkdtemp(prefix="labsite-pool-"))
+    # Not tmp_path: its parents are closed to a run's user, and what is below /tmp would be hidden whatever `hidden` says.
+    base = Path(tempfile.mkdtemp(prefix="labsite-pool-", dir="/var/lib" if AS_ROOT else Path.home()))
     base.chmod(0o711)
     for name in ("store", "hidden"):
         (base / name).mkdir(mode=0o700)
@@ -83,7 +85,9 @@ class TestLocalPool(Conformance):
 
 
 def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
-    other = confined.start(confined.order("import time; open('../outputs/weights', 'w').write('x'); print('up', flush=True); time.sleep(60)"))
+    other = confined.start(
+        confined.order("import time; open('../outputs/weights', 'w').write('x'); print('up', flush=True); time.sleep(60)")
+    )
     confined.said(other, "up")
     if can_enter(Isolation(confined.spec["isolation"])):
         Path(confined.spec["hidden"]).chmod(0o755)  # open to all: only the mount hides it
@@ -96,7 +100,9 @@ def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
     assert seen.exit is not None
     assert seen.exit.code == 0, confined.log(order, "stderr.log")
     worked = json.loads(confined.log(order))
-    own = [f"see {path}" for path in (str(folder.parent), str(folder.parent.parent))]  # it may see the way to its own folder, empty but for it
+    own = [
+        f"see {path}" for path in (str(folder.parent), str(folder.parent.parent))
+    ]  # it may see the way to its own folder, empty but for it
     assert [one for one in worked if one not in own] == []
     assert [path.name for path in folder.parent.iterdir() if path.name.endswith(".mine")] == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_folder import Refused
+from run_folder import JobError
 
 SCHEMA = "w2s.linear.v1"
 
@@ -35,22 +35,22 @@ class Model:
 
 
 def read_model(path: Path, name: str) -> Model:
-    """The model at `path`, called `name` in messages. Raises Refused where it is none."""
+    """The model at `path`, called `name` in messages. Raises JobError where it is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-            raise Refused(f"{name} is no model of schema {SCHEMA}")
+            raise JobError(f"{name} is no model of schema {SCHEMA}")
         model = Model(**content)
         names = (*model.features, *model.record_ids) if isinstance(model.features, list) and isinstance(model.record_ids, list) else (None,)
         if not all(isinstance(entry, str) for entry in names):
-            raise Refused(f"{name}: features and record_ids must be lists of text")
+            raise JobError(f"{name}: features and record_ids must be lists of text")
         numbers = np.array([model.mean, model.scale, model.weights], dtype=float)
         if numbers.shape != (3, len(model.features)) or not np.isfinite([*numbers.ravel(), model.bias]).all() or not numbers[1].all():
-            raise Refused(f"{name}: mean, scale and weights must be finite numbers, one for each feature")
+            raise JobError(f"{name}: mean, scale and weights must be finite numbers, one for each feature")
     except OSError as exc:
-        raise Refused(f"{name}: {exc.strerror}") from exc
+        raise JobError(f"{name}: {exc.strerror}") from exc
     except (ValueError, TypeError, RecursionError) as exc:
-        raise Refused(f"{name} is no model: {exc}") from exc
+        raise JobError(f"{name} is no model: {exc}") from exc
     return model
 
 

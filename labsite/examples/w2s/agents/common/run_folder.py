@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Refused(Exception):
+class JobError(Exception):
     """The job cannot be done as asked; the text says what is wrong and what would help."""
 
 
@@ -38,28 +38,28 @@ class Job:
     inputs: tuple[Input, ...]
 
     def number(self, name: str, default: float, low: float, high: float) -> float:
-        """A parameter between `low` and `high`, both allowed. Raises Refused."""
+        """A parameter between `low` and `high`, both allowed. Raises JobError."""
         value = self.params.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise Refused(f"parameter {name} is {value!r}; it must be a number from {low:g} to {high:g}")
+            raise JobError(f"parameter {name} is {value!r}; it must be a number from {low:g} to {high:g}")
         return float(value)
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
         value = self.number(name, default, low, high)
         if value != int(value):
-            raise Refused(f"parameter {name} is {value!r}; it must be a whole number")
+            raise JobError(f"parameter {name} is {value!r}; it must be a whole number")
         return int(value)
 
     def text(self, name: str, default: str) -> str:
         value = self.params.get(name, default)
         if not isinstance(value, str) or not value:
-            raise Refused(f"parameter {name} is {value!r}; it must be text")
+            raise JobError(f"parameter {name} is {value!r}; it must be text")
         return value
 
     def allow(self, *names: str) -> None:
         """Refuse parameters that this program does not have, so that a misspelt one is not ignored."""
         if unknown := sorted(set(self.params) - set(names)):
-            raise Refused(f"unknown parameter {', '.join(unknown)}; there are {', '.join(names)}")
+            raise JobError(f"unknown parameter {', '.join(unknown)}; there are {', '.join(names)}")
 
     def output(self, name: str) -> Path:
         folder = self.folder / "outputs"
@@ -81,21 +81,21 @@ class Job:
 
 
 def read_job() -> Job:
-    """The job of this run. Raises Refused where `job.json` is missing or not of schema labsite.job.v1."""
+    """The job of this run. Raises JobError where `job.json` is missing or not of schema labsite.job.v1."""
     path = Path(os.environ.get("LABSITE_JOB") or "../job.json").resolve()
     try:
         job = json.loads(path.read_text(encoding="utf-8"))
     except OSError as exc:
-        raise Refused(f"cannot read the job file: {exc.strerror}") from exc
+        raise JobError(f"cannot read the job file: {exc.strerror}") from exc
     except ValueError as exc:
-        raise Refused(f"the job file is not JSON: {exc}") from exc
+        raise JobError(f"the job file is not JSON: {exc}") from exc
     if not isinstance(job, dict) or job.get("schema") != "labsite.job.v1":
-        raise Refused("the job file is not of schema labsite.job.v1")
+        raise JobError("the job file is not of schema labsite.job.v1")
     params, seed = job.get("params", {}), job.get("seed")
     if not isinstance(params, dict):
-        raise Refused("params in the job file is not a mapping")
+        raise JobError("params in the job file is not a mapping")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise Refused(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
+        raise JobError(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
     try:
         inputs = tuple(
             Input(
@@ -104,7 +104,7 @@ def read_job() -> Job:
             for entry in job.get("inputs", [])
         )
     except (TypeError, KeyError) as exc:
-        raise Refused("an input in the job file lacks slug, kind, version or sha256") from exc
+        raise JobError("an input in the job file lacks slug, kind, version or sha256") from exc
     return Job(path.parent, params, seed, inputs)
 
 
@@ -113,7 +113,7 @@ def run(program: Callable[[Job], None]) -> None:
     try:
         job = read_job()
         program(job)
-    except Refused as exc:
+    except JobError as exc:
         print(f"refused: {exc}", file=sys.stderr)
         sys.exit(2)
     job.event("done", status="succeeded", reason="")

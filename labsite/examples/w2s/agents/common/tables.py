@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from run_folder import Input, Job, Refused
+from run_folder import Input, Job, JobError
 
 RECORD_ID = "record_id"
 
@@ -19,16 +19,16 @@ class Table:
     labels: np.ndarray
 
     def select(self, names: list[str]) -> np.ndarray:
-        """The columns `names` as an array of records by features. Raises Refused where one is missing."""
+        """The columns `names` as an array of records by features. Raises JobError where one is missing."""
         if missing := [name for name in names if name not in self.columns]:
-            raise Refused(f"{self.source.slug} has no column {', '.join(missing)}")
+            raise JobError(f"{self.source.slug} has no column {', '.join(missing)}")
         return self.features[:, [self.columns.index(name) for name in names]]
 
 
 def find_table(job: Job, role: str, target: str) -> Table | None:
     """The table of a role (train, validation, holdout), or None.
 
-    It is the file `<role>.csv` of any input, or the only CSV file of an input whose slug ends in the role. Raises Refused where
+    It is the file `<role>.csv` of any input, or the only CSV file of an input whose slug ends in the role. Raises JobError where
     several files fit, or where the one that fits is no table.
     """
     found = [(entry, path) for entry in job.inputs for path in entry.files(f"{role}.csv") if path.name == f"{role}.csv"]
@@ -36,7 +36,7 @@ def find_table(job: Job, role: str, target: str) -> Table | None:
         named = [entry for entry in job.inputs if entry.slug.endswith(role)]
         found = [(entry, path) for entry in named for path in entry.files(".csv")]
     if len(found) > 1:
-        raise Refused(f"{len(found)} {role} tables among the inputs ({', '.join(entry.slug for entry, _ in found)}); give one")
+        raise JobError(f"{len(found)} {role} tables among the inputs ({', '.join(entry.slug for entry, _ in found)}); give one")
     return read_table(*found[0], target) if found else None
 
 
@@ -44,7 +44,7 @@ def need_table(job: Job, role: str, target: str) -> Table:
     table = find_table(job, role, target)
     if table is None:
         given = ", ".join(entry.slug for entry in job.inputs) or "none"
-        raise Refused(f"no {role} table among the inputs (given: {given}); add a dataset with a file {role}.csv")
+        raise JobError(f"no {role} table among the inputs (given: {given}); add a dataset with a file {role}.csv")
     return table
 
 
@@ -54,40 +54,40 @@ def read_table(source: Input, path: Path, target: str) -> Table:
             rows = csv.reader(file, strict=True)
             header = next(rows, [])
             if len(set(header)) != len(header) or not {RECORD_ID, target} < set(header):
-                raise Refused(f"{source.slug}/{path.name}: the header must name {RECORD_ID}, {target} and features, each once")
+                raise JobError(f"{source.slug}/{path.name}: the header must name {RECORD_ID}, {target} and features, each once")
             return _table(source, path.name, header, target, list(rows))
     except OSError as exc:
-        raise Refused(f"{source.slug}/{path.name}: {exc.strerror}") from exc
+        raise JobError(f"{source.slug}/{path.name}: {exc.strerror}") from exc
     except (UnicodeDecodeError, csv.Error) as exc:
-        raise Refused(f"{source.slug}/{path.name} is not CSV in UTF-8: {exc}") from exc
+        raise JobError(f"{source.slug}/{path.name} is not CSV in UTF-8: {exc}") from exc
 
 
 def _table(source: Input, name: str, header: list[str], target: str, rows: list[list[str]]) -> Table:
     where = f"{source.slug}/{name}"
     if not rows:
-        raise Refused(f"{where} has no records")
+        raise JobError(f"{where} has no records")
     columns = [column for column in header if column not in (RECORD_ID, target)]
     features = np.empty((len(rows), len(columns)))
     for index, row in enumerate(rows):
         if len(row) != len(header):
-            raise Refused(f"{where}, record {index + 1}: {len(row)} fields where the header has {len(header)}")
+            raise JobError(f"{where}, record {index + 1}: {len(row)} fields where the header has {len(header)}")
         record = dict(zip(header, row, strict=True))
         if record[target] not in ("0", "1"):
-            raise Refused(f"{where}, record {index + 1}: {target} is {record[target]!r}; it must be 0 or 1")
+            raise JobError(f"{where}, record {index + 1}: {target} is {record[target]!r}; it must be 0 or 1")
         try:
             features[index] = [float(record[column]) for column in columns]
         except ValueError as exc:
-            raise Refused(f"{where}, record {index + 1}: {exc}") from exc
+            raise JobError(f"{where}, record {index + 1}: {exc}") from exc
     if not np.isfinite(features).all():
-        raise Refused(f"{where}: a feature is not a finite number, first in record {int(np.argwhere(~np.isfinite(features))[0][0]) + 1}")
+        raise JobError(f"{where}: a feature is not a finite number, first in record {int(np.argwhere(~np.isfinite(features))[0][0]) + 1}")
     record_ids = [row[header.index(RECORD_ID)] for row in rows]
     if len(set(record_ids)) != len(record_ids):
-        raise Refused(f"{where}: a {RECORD_ID} stands twice")
+        raise JobError(f"{where}: a {RECORD_ID} stands twice")
     labels = np.array([float(row[header.index(target)]) for row in rows])
     return Table(source, record_ids, columns, features, labels)
 
 
 def refuse_overlap(trained_on: list[str], table: Table) -> None:
-    """A score on records that were trained on says nothing. Raises Refused, naming how many there are."""
+    """A score on records that were trained on says nothing. Raises JobError, naming how many there are."""
     if shared := set(trained_on) & set(table.record_ids):
-        raise Refused(f"{len(shared)} records of {table.source.slug} were trained on, first {min(shared)}; a score would say nothing")
+        raise JobError(f"{len(shared)} records of {table.source.slug} were trained on, first {min(shared)}; a score would say nothing")

@@ -8,7 +8,7 @@ import csv
 
 import numpy as np
 from linear import Model, accuracy, binomial_error, calibration_error, log_loss, read_model
-from run_folder import Job, Refused, run
+from run_folder import Job, JobError, run
 from tables import RECORD_ID, Table, need_table, refuse_overlap
 
 PARAMETERS = ("target", "benchmark")
@@ -19,7 +19,7 @@ def main(job: Job) -> None:
     model = find_model(job)
     target = job.text("target", model.target)
     if target != model.target:
-        raise Refused(f"the model predicts {model.target}, not {target}")
+        raise JobError(f"the model predicts {model.target}, not {target}")
     holdout = need_table(job, "holdout", target)
     refuse_overlap(model.record_ids, holdout)
     probabilities = model.probabilities(holdout.select(model.features))
@@ -42,7 +42,7 @@ def find_model(job: Job) -> Model:
     if not found:
         found = [(entry, path) for entry in job.inputs if entry.kind in ("artifact", "model") for path in entry.files(".json")]
     if len(found) != 1:
-        raise Refused(f"{len(found) or 'no'} models among the inputs; give exactly one artifact of kind model")
+        raise JobError(f"{len(found) or 'no'} models among the inputs; give exactly one artifact of kind model")
     entry, path = found[0]
     return read_model(path, f"{entry.slug}/{path.name}")
 

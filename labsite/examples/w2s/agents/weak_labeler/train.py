@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 from linear import Model, accuracy, binomial_error, log_loss, sigmoid
-from run_folder import Job, Refused, run
+from run_folder import Job, JobError, run
 from tables import Table, find_table, need_table, refuse_overlap
 
 PARAMETERS = ("features", "learning_rate", "epochs", "l2", "batch_size", "seconds_per_epoch", "target", "benchmark")
@@ -23,7 +23,7 @@ def main(job: Job) -> None:
         if unseen is not None:
             refuse_overlap(train.record_ids, unseen)
     if train.labels.min() == train.labels.max():
-        raise Refused(f"{train.source.slug} holds only {target} = {train.labels[0]:g}; there is nothing to tell apart")
+        raise JobError(f"{train.source.slug} holds only {target} = {train.labels[0]:g}; there is nothing to tell apart")
 
     model = fit(job, train, validation, chosen_features(job, train), target)
     model.write(job.output("model.json"))
@@ -39,7 +39,7 @@ def main(job: Job) -> None:
 def chosen_features(job: Job, train: Table) -> list[str]:
     names = job.params.get("features", ["mean_texture", "mean_smoothness"])
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise Refused("parameter features must be a list of different column names, at least one")
+        raise JobError("parameter features must be a list of different column names, at least one")
     train.select(names)
     return names
 
@@ -74,7 +74,7 @@ def fit(job: Job, train: Table, validation: Table | None, names: list[str], targ
                 bias = bias - rate * float(gap.mean())
         if not np.isfinite([*weights, bias]).all():
             job.metric("train_loss", float("nan"), epoch)
-            raise Refused(f"training diverged in epoch {epoch}: learning_rate {rate:g} with l2 {l2:g} is too large")
+            raise JobError(f"training diverged in epoch {epoch}: learning_rate {rate:g} with l2 {l2:g} is too large")
         text = report(job, epoch, model(), train, validation)
         job.event("progress", done=epoch, total=epochs, text=text)
         # Pacing is asked for by a parameter, so that the curves of a first run can be watched; by default there is none.

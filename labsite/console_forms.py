@@ -1,0 +1,33 @@
+"""Forms of the operators' console."""
+
+from django import forms
+
+from workspaces.access import SiteRole
+from workspaces.models import User
+
+
+class PersonForm(forms.Form):
+    username = forms.CharField(max_length=64, label="User name", help_text="Lower-case letters, digits, dots, - and _.")
+    display_name = forms.CharField(max_length=120, required=False, label="Name to show")
+    email = forms.EmailField(max_length=254, required=False, label="E-mail address")
+    kind = forms.ChoiceField(
+        choices=[(User.Kind.PERSON, "a person, who signs in"), (User.Kind.SERVICE, "a service account, with tokens only")], label="This is"
+    )
+
+
+class SiteRolesForm(forms.Form):
+    roles = forms.MultipleChoiceField(choices=SiteRole.choices, required=False, label="Site roles", widget=forms.CheckboxSelectMultiple)
+
+
+class GroupForm(forms.Form):
+    name = forms.CharField(max_length=120, label="Name")
+
+
+class GroupMemberForm(forms.Form):
+    username = forms.CharField(max_length=150, label="User name")
+
+
+class EngineForm(forms.Form):
+    slug = forms.CharField(max_length=64, label="Short name")
+    slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once, over all workspaces")
+    gpu_kind = forms.CharField(max_length=60, required=False, label="GPU kind", help_text="Empty for a machine without one.")

@@ -1,0 +1,83 @@
+"""Artifacts and evaluations: what runs have made, and what was measured of it."""
+
+import math
+from typing import Any
+
+from django.urls import reverse
+
+from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
+from runs.models import Artifact, Evaluation, Run
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.models import Benchmark
+from workspaces.queries.paging import newest_first
+
+routes = Routes("artifacts")
+evaluations = Routes("evaluations")
+
+
+@routes.get("/artifacts", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactPage)
+def list_artifacts(request: ApiRequest, cursor: str = "", size: int = 50, run: str = "", kind: str = "") -> dict[str, Any]:
+    """Artifacts, newest first; of one run, or of one kind, where asked."""
+    rows = Artifact.objects.select_related("run", "blob")
+    if run:
+        rows = rows.filter(run=Run.objects.find(run))
+    if kind:
+        rows = rows.filter(kind=kind[:40])
+    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+    return {"items": [shape_artifact(request, row) for row in found.items], "next": found.next}
+
+
+@routes.get("/artifacts/{artifact}", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactOut)
+def get_artifact(request: ApiRequest, artifact: str) -> dict[str, Any]:
+    """One artifact; `url` serves its bytes."""
+    return shape_artifact(request, Artifact.objects.find(artifact, "run", "blob"))
+
+
+@evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
+def list_evaluations(request: ApiRequest, cursor: str = "", size: int = 50, run: str = "", benchmark: str = "") -> dict[str, Any]:
+    """Scores, newest first; of one run, or on one benchmark, where asked."""
+    rows = Evaluation.objects.select_related("run", "benchmark", "contract")
+    if run:
+        rows = rows.filter(run=Run.objects.find(run))
+    if benchmark:
+        rows = rows.filter(benchmark=Benchmark.objects.find(benchmark))
+    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+    return {"items": [_evaluation(row) for row in found.items], "next": found.next}
+
+
+def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
+    return {
+        "id": artifact.public_id,
+        "uuid": str(artifact.pk),
+        "url": reverse("artifact", args=[request.workspace.slug, artifact.public_id]),
+        "run_id": artifact.run.public_id,
+        "name": artifact.name,
+        "path": artifact.path,
+        "kind": artifact.kind,
+        "bytes": artifact.blob.bytes,
+        "sha256": artifact.blob.sha256,
+        "created_at": artifact.created_at,
+    }
+
+
+def named(value: float | None) -> float | str | None:
+    """NaN and infinities by name: JSON has no word for them."""
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _evaluation(row: Evaluation) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "uuid": str(row.pk),
+        "run_id": row.run.public_id,
+        "benchmark_id": row.benchmark.public_id,
+        "contract_version": row.contract.version,
+        "metric": row.metric,
+        "value": named(row.value),
+        "standard_error": named(row.standard_error),
+        "samples": row.samples,
+        "created_at": row.created_at,
+    }

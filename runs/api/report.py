@@ -1,0 +1,54 @@
+"""What a run sends with its own token while it runs: metrics, events, artifacts. People read them here too."""
+
+import math
+from typing import Any
+
+from runs.api.artifact import named, shape_artifact
+from runs.api.schema import ArtifactOut, EventsIn, PointsIn, SeriesPage, TakenOut
+from runs.commands.report import report_events, report_points, store_artifact
+from runs.models import MetricSeries, Run
+from runs.pools.lines import Point
+from workspaces import uploads
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+
+routes = Routes("metrics")
+
+NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@routes.get("/runs/{run}/metrics", needs=Permission.VIEW, kind=Kind.RUN, response=SeriesPage)
+def list_series(request: ApiRequest, run: str) -> dict[str, Any]:
+    """The run's metrics, one summary a key."""
+    rows = MetricSeries.objects.filter(run=Run.objects.find(run)).order_by("key")
+    names = ("key", "count", "last", "last_step", "minimum", "maximum")
+    return {
+        "items": [
+            {name: named(getattr(row, name)) if isinstance(getattr(row, name), float) else getattr(row, name) for name in names}
+            for row in rows
+        ]
+    }
+
+
+@routes.post("/runs/{run}/metrics", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True)
+def add_metrics(request: ApiRequest, run: str, body: PointsIn) -> dict[str, Any]:
+    """Append points with the run's own token."""
+    points = [
+        Point(point.key, NAMED[point.value] if isinstance(point.value, str) else float(point.value), point.step, point.time)
+        for point in body.points
+    ]
+    return {"taken": report_points(actor=request.actor, run=Run.objects.find(run), points=points)}
+
+
+@routes.post("/runs/{run}/events", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True)
+def add_events(request: ApiRequest, run: str, body: EventsIn) -> dict[str, Any]:
+    """Append event lines with the run's own token; types as in events.jsonl."""
+    return {"taken": report_events(actor=request.actor, run=Run.objects.find(run), bodies=body.events)}
+
+
+@routes.post("/runs/{run}/artifacts", needs=Permission.LAUNCH_RUN, kind=Kind.ARTIFACT, response=ArtifactOut, status=201, by_run=True)
+def add_artifact(request: ApiRequest, run: str, path: str, name: str = "", kind: str = "file") -> tuple[int, dict[str, Any]]:
+    """Keep a file that the run sends as the raw body, with its own token."""
+    found = Run.objects.find(run)
+    file = uploads.receive_body(request, path)
+    return 201, shape_artifact(request, store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind))

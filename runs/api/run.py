@@ -1,0 +1,193 @@
+"""Runs: ask, look, cancel, retry; certificates and the queue."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+
+from runs.api.schema import (
+    CertificateOut,
+    EstimateOut,
+    LaunchIn,
+    LogOut,
+    QueuePage,
+    ReasonIn,
+    RunOut,
+    RunPage,
+)
+from runs.commands.launch import launch_run, retry_run
+from runs.commands.run import cancel_any_run, cancel_run
+from runs.launch import LaunchRequest
+from runs.models import Certificate, QueueItem, Run
+from runs.queries.estimate import estimate
+from runs.queries.log import read_log
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.audit import Refusal
+from workspaces.queries.paging import newest_first
+
+routes = Routes("runs")
+certificates = Routes("certificates")
+queue = Routes("queue")
+
+
+@routes.get("/runs", needs=Permission.VIEW, kind=Kind.RUN, response=RunPage)
+def list_runs(request: ApiRequest, cursor: str = "", size: int = 50, status: str = "") -> dict[str, Any]:
+    """Runs of the workspace, newest first."""
+    rows = Run.objects.select_related("benchmark", "agent", "pool")
+    if status:
+        rows = rows.filter(status=status)
+    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+    return {"items": [_row(request, run) for run in found.items], "next": found.next}
+
+
+@routes.post("/runs", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
+def launch(request: ApiRequest, body: LaunchIn) -> tuple[int, dict[str, Any]]:
+    """Ask for a run. 201 with `status` queued or awaiting_approval; 409 with `certificate` where a limit says no."""
+    launched = launch_run(actor=request.actor, request=_request(body), run_id=request.chosen_id)
+    return 201, shape(request, launched.run)
+
+
+@routes.post("/runs/estimate", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EstimateOut)
+def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
+    """What a launch would reserve and what every limit says; nothing is written."""
+    found = estimate(request.actor, _request(body))
+    return {
+        "verdict": found.verdict.answer,
+        "limits": found.verdict.as_json(),
+        "reserved_gpu_ms": found.reserved_gpu_ms,
+        "wall_seconds": found.wall_seconds,
+        "median_gpu_ms": found.median_gpu_ms,
+        "like_runs": found.like_runs,
+        "cost_micros": found.cost_micros,
+        "currency": found.currency,
+    }
+
+
+@routes.get("/runs/{run}", needs=Permission.VIEW, kind=Kind.RUN, response=RunOut)
+def get_run(request: ApiRequest, run: str) -> dict[str, Any]:
+    """One run, with what it is frozen as."""
+    return shape(request, _find(run))
+
+
+@routes.post("/runs/{run}/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=RunOut)
+def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[str, Any]:
+    """Cancel: at once while it waits, `cancelling` until its processes have ended while it runs."""
+    found = _find(run)
+    own = request.actor.user is not None and found.requested_by_id == request.actor.user.pk
+    end = cancel_run if own else cancel_any_run
+    end(actor=request.actor, run=found, reason=body.reason if body else "")
+    return shape(request, _find(run))
+
+
+@routes.post("/runs/{run}/retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
+def retry(request: ApiRequest, run: str) -> tuple[int, dict[str, Any]]:
+    """Ask for the same again, as a new run."""
+    return 201, shape(request, retry_run(actor=request.actor, run=_find(run)).run)
+
+
+@routes.get("/runs/{run}/logs", needs=Permission.VIEW, kind=Kind.RUN, response=LogOut)
+def get_log(request: ApiRequest, run: str, name: str = "stdout.log", offset: int = 0, limit: int = 65_536) -> dict[str, Any]:
+    """A piece of a log by byte offset; bytes that are not UTF-8 come as U+FFFD. Ask again from `next_offset` until `is_final`."""
+    piece = read_log(_find(run), name, offset=min(max(offset, 0), 2**62), limit=max(1, min(limit, 1_048_576)))
+    return {
+        "text": piece.text_bytes.decode(errors="replace"),
+        "offset": piece.offset,
+        "next_offset": piece.next_offset,
+        "is_final": piece.is_final,
+    }
+
+
+@certificates.get("/certificates/{certificate}", needs=Permission.VIEW, kind=Kind.RUN, response=CertificateOut)
+def get_certificate(request: ApiRequest, certificate: str) -> dict[str, Any]:
+    """An admission decision with its arithmetic, admitted or refused."""
+    found = Certificate.objects.find(certificate)
+    return {
+        "id": found.public_id, "uuid": str(found.pk), "verdict": found.verdict, "lines": found.lines, "request": found.request,
+        "created_at": found.created_at,
+    }  # fmt: skip
+
+
+@queue.get("/queue", needs=Permission.VIEW, kind=Kind.RUN, response=QueuePage)
+def get_queue(request: ApiRequest) -> dict[str, Any]:
+    """Runs that wait, in the order in which they start."""
+    items = QueueItem.objects.select_related("run", "pool").order_by("-priority", "position_key")[:500]
+    return {
+        "items": [
+            {
+                "run_id": item.run.public_id, "name": item.run.name, "compute_pool_id": item.pool.public_id, "priority": item.priority,
+                "position": position, "queued_at": item.available_at,
+            }
+            for position, item in enumerate(items, start=1)
+        ]
+    }  # fmt: skip
+
+
+def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
+    return {
+        **_row(request, run),
+        "reason_code": run.reason_code,
+        "reason": run.reason,
+        "kind": run.kind,
+        "contract_version": run.contract.version,
+        "agent_version": run.agent_version.number,
+        "inputs": list(run.inputs.order_by("created_at", "pk").values("slug", "kind", "sha256")),
+        "parameters": run.parameters,
+        "seed": run.seed,
+        "trigger": run.trigger,
+        "trigger_reason": run.trigger_reason,
+        "requested_by": run.requested_by.username,
+        "certificate": run.certificate.public_id,
+        "content_hash": run.content_hash,
+        "wall_seconds": run.wall_seconds,
+        "reserved_gpu_ms": run.reserved_gpu_ms,
+        "started_at": run.started_at,
+    }
+
+
+def _row(request: ApiRequest, run: Run) -> dict[str, Any]:
+    return {
+        "id": run.public_id,
+        "uuid": str(run.pk),
+        "url": reverse("run", args=[request.workspace.slug, run.public_id]),
+        "name": run.name,
+        "status": run.status,
+        "benchmark_id": run.benchmark.public_id,
+        "agent_id": run.agent.public_id,
+        "compute_pool_id": run.pool.public_id,
+        "spent_gpu_ms": run.spent_gpu_ms,
+        "created_at": run.created_at,
+        "ended_at": run.ended_at,
+    }
+
+
+def _find(text: str) -> Run:
+    return Run.objects.find(text, "benchmark", "agent", "agent_version", "pool", "contract", "certificate", "requested_by")
+
+
+def _request(body: LaunchIn) -> LaunchRequest:
+    return LaunchRequest(
+        benchmark=body.benchmark_id,
+        agent=body.agent_id,
+        agent_version=body.agent_version,
+        pool=body.compute_pool_id,
+        datasets=tuple(body.dataset_ids),
+        artifacts=tuple(body.artifact_ids),
+        parameters=body.parameters,
+        seed=body.seed,
+        gpu_ms=_exact(body.budget.gpu_hours, 3_600_000, "budget.gpu_hours"),
+        api_micros=_exact(body.budget.api_spend, 1_000_000, "budget.api_spend") or 0,
+        name=body.name,
+        reason=body.reason,
+        priority=body.priority,
+    )
+
+
+def _exact(amount: Decimal | None, per_unit: int, field: str) -> int | None:
+    """An amount in integers; Refusal where it is finer than the smallest unit, rather than rounding what somebody asked for."""
+    if amount is None:
+        return None
+    whole = amount * per_unit
+    if whole != whole.to_integral_value():
+        raise Refusal(f"{amount} is finer than labsite counts; the smallest step is 1/{per_unit:,}.", field=field)
+    return int(whole)

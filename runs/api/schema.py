@@ -1,0 +1,226 @@
+"""Shapes of runs in the API (contracts.md I). GPU time enters as hours and leaves as integer milliseconds with its unit in the name."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Words = Annotated[str, StringConstraints(max_length=1000)]
+NAMED_FLOATS = Literal["NaN", "Infinity", "-Infinity"]
+
+
+class Strict(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+
+class BudgetIn(Strict):
+    gpu_hours: Annotated[Decimal, Field(gt=0, le=100_000, allow_inf_nan=False, max_digits=20)] | None = None
+    api_spend: Annotated[Decimal, Field(ge=0, le=10_000_000, allow_inf_nan=False, max_digits=20)] | None = None
+
+
+class LaunchIn(Strict):
+    """What seed 000 sends, and what may come along."""
+
+    benchmark_id: Name
+    agent_id: Name
+    dataset_ids: Annotated[list[Name], Field(max_length=50)] = []
+    artifact_ids: Annotated[list[Name], Field(max_length=50)] = []
+    compute_pool_id: Annotated[str, StringConstraints(max_length=200)] = ""
+    agent_version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    budget: BudgetIn = BudgetIn()
+    parameters: Annotated[dict[str, Any], Field(max_length=200)] = {}
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    name: Annotated[str, StringConstraints(max_length=200)] = ""
+    reason: Words = ""
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+
+
+class ReasonIn(Strict):
+    reason: Words = ""
+
+
+class DecisionIn(Strict):
+    content_hash: Annotated[str, StringConstraints(min_length=64, max_length=64)]
+    comment: Words = ""
+
+
+class LineOut(Schema):
+    name: str
+    answer: str
+    words: str
+    way_out: str
+    unit: str
+    window: str
+    mode: str
+    allowed: int | None
+    used: int | None
+    reserved: int | None
+    asked: int | None
+
+
+class EstimateOut(Schema):
+    verdict: str
+    limits: list[LineOut]
+    reserved_gpu_ms: int
+    wall_seconds: int
+    median_gpu_ms: int | None
+    like_runs: int
+    cost_micros: int
+    currency: str
+
+
+class InputOut(Schema):
+    slug: str
+    kind: str
+    sha256: str
+
+
+class RunOut(Schema):
+    id: str
+    uuid: str
+    url: str
+    name: str
+    status: str
+    reason_code: str
+    reason: str
+    kind: str
+    benchmark_id: str
+    contract_version: int
+    agent_id: str
+    agent_version: int
+    compute_pool_id: str
+    inputs: list[InputOut]
+    parameters: dict[str, Any]
+    seed: int | None
+    trigger: str
+    trigger_reason: str
+    requested_by: str
+    certificate: str
+    content_hash: str
+    wall_seconds: int
+    reserved_gpu_ms: int
+    spent_gpu_ms: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class RunRow(Schema):
+    id: str
+    uuid: str
+    url: str
+    name: str
+    status: str
+    benchmark_id: str
+    agent_id: str
+    compute_pool_id: str
+    spent_gpu_ms: int
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class RunPage(Schema):
+    items: list[RunRow]
+    next: str | None
+
+
+class CertificateOut(Schema):
+    id: str
+    uuid: str
+    verdict: str
+    lines: list[LineOut]
+    request: dict[str, Any]
+    created_at: datetime
+
+
+class ArtifactOut(Schema):
+    id: str
+    uuid: str
+    url: str
+    run_id: str
+    name: str
+    path: str
+    kind: str
+    bytes: int
+    sha256: str
+    created_at: datetime
+
+
+class ArtifactPage(Schema):
+    items: list[ArtifactOut]
+    next: str | None
+
+
+class EvaluationOut(Schema):
+    id: str
+    uuid: str
+    run_id: str
+    benchmark_id: str
+    contract_version: int
+    metric: str
+    value: float | NAMED_FLOATS
+    standard_error: float | NAMED_FLOATS | None
+    samples: int | None
+    created_at: datetime
+
+
+class EvaluationPage(Schema):
+    items: list[EvaluationOut]
+    next: str | None
+
+
+class SeriesOut(Schema):
+    key: str
+    count: int
+    last: float | NAMED_FLOATS | None
+    last_step: int | None
+    minimum: float | None
+    maximum: float | None
+
+
+class SeriesPage(Schema):
+    items: list[SeriesOut]
+    next: str | None = None
+
+
+class PointIn(Strict):
+    key: Annotated[str, StringConstraints(min_length=1, max_length=250)]
+    value: Annotated[float, Field(strict=True)] | Annotated[int, Field(strict=True)] | NAMED_FLOATS
+    step: Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)] = 0
+    time: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class PointsIn(Strict):
+    points: Annotated[list[PointIn], Field(min_length=1, max_length=1000)]
+
+
+class EventsIn(Strict):
+    events: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+
+
+class TakenOut(Schema):
+    taken: int
+
+
+class LogOut(Schema):
+    text: str
+    offset: int
+    next_offset: int
+    is_final: bool
+
+
+class QueueRow(Schema):
+    run_id: str
+    name: str
+    compute_pool_id: str
+    priority: int
+    position: int
+    queued_at: datetime
+
+
+class QueuePage(Schema):
+    items: list[QueueRow]
+    next: str | None = None

@@ -1,0 +1,192 @@
+"""Asking for a run: one admission over every limit, under the locks that make it true; admitted, held for an approver, or refused."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Max
+from django.utils import timezone
+
+from runs import queue
+from runs.admission import Answer, Verdict, decide
+from runs.launch import LaunchRequest
+from runs.lifecycle import RunStatus
+from runs.models import Certificate, QueueItem, Run, RunInput
+from runs.queries.estimate import Prepared, collect_facts, prepare
+from workspaces import ledger, scope
+from workspaces.access import Actor, Kind, Permission
+from workspaces.audit import Draft, Refusal, command, digest, plain
+from workspaces.commands import approval
+from workspaces.models import Unit, User, Workspace
+from workspaces.verbs import Verb
+
+APPROVAL_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    run: Run
+    certificate: Certificate
+
+
+def launch_run(*, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None = None, retry_of: Run | None = None) -> Launch:
+    """Ask for a run. Raises Refusal with the certificate's id where a limit or rule says no; that outcome is on record all the same.
+
+    `run_id` makes the launch idempotent: the same id gives the same run.
+    """
+    if run_id is not None:
+        known = Run.objects.filter(pk=run_id).select_related("certificate").first()
+        if known is not None:
+            return Launch(run=known, certificate=known.certificate)
+    outcome, certificate, verdict = _launch(actor=actor, request=request, run_id=run_id, retry_of=retry_of)
+    if outcome is None:
+        raise Refusal(*verdict.reasons, certificate=certificate.public_id)
+    return Launch(run=outcome, certificate=certificate)
+
+
+def retry_run(*, actor: Actor, run: Run) -> Launch:
+    """Ask for the same again: a new run of the same versions, inputs, parameters and seed."""
+    if not run.is_terminal:
+        raise Refusal(f"{run.name} is still {run.get_status_display()}; retry it once it has ended.")
+    inputs = list(run.inputs.select_related("dataset_version", "artifact"))
+    request = LaunchRequest(
+        benchmark=run.benchmark_id.hex,
+        agent=run.agent_id.hex,
+        agent_version=run.agent_version.number,
+        pool=run.pool_id.hex,
+        datasets=tuple(entry.dataset_version_id.hex for entry in inputs if entry.dataset_version_id),
+        artifacts=tuple(entry.artifact_id.hex for entry in inputs if entry.artifact_id),
+        parameters=run.parameters,
+        seed=run.seed,
+        gpu_ms=run.frozen["limits"]["gpu_ms"],
+        api_micros=run.frozen["limits"]["api_micros"],
+        name=run.name,
+        reason=f"Retry of {run.name}, which ended as {run.get_status_display()}.",
+        priority=run.priority,
+    )
+    return launch_run(actor=actor, request=request, retry_of=run)
+
+
+@command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def _launch(
+    event: Draft, *, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None, retry_of: Run | None
+) -> tuple[Run | None, Certificate, Verdict]:
+    # One admission at a time in a workspace: counts and balances that were read hold until the commit.
+    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    person = _person(actor)
+    prepared = prepare(request)
+    facts = collect_facts(prepared, event)
+    verdict = decide(facts)
+    certificate = _certify(event, verdict, prepared, asked_by=person, facts=plain_facts(facts))
+    event.reason = request.reason
+    event.details |= {"verdict": verdict.answer, "limits": plain(verdict.as_json()), "asks": plain(prepared.frozen["limits"])}
+    if verdict.answer == Answer.REFUSE:
+        event.verb = Verb.LAUNCH_REFUSED
+        event.details["refused"] = {"benchmark": prepared.benchmark.slug, "agent": prepared.agent.slug, "pool": prepared.pool.slug}
+        return None, certificate, verdict
+    number = (Run.objects.aggregate(last=Max("number"))["last"] or 0) + 1
+    run = Run(
+        **({"id": run_id} if run_id else {}),
+        name=(request.name.strip() or f"{prepared.agent.slug}-{number:04d}")[:200],
+        number=number,
+        status=RunStatus.QUEUED,
+        kind=prepared.version.kind,
+        benchmark=prepared.benchmark,
+        contract=prepared.contract,
+        agent=prepared.agent,
+        agent_version=prepared.version,
+        pool=prepared.pool,
+        certificate=certificate,
+        parameters=prepared.parameters,
+        seed=prepared.seed,
+        trigger="retry" if retry_of else "token" if actor.token_id else "person",
+        trigger_reason=request.reason[:1000],
+        requested_by=person,
+        retry_of=retry_of,
+        priority=request.priority,
+        frozen=prepared.frozen,
+        content_hash=prepared.content_hash,
+        slots=prepared.version.slots,
+        wall_seconds=prepared.wall_seconds,
+    )
+    held = verdict.answer == Answer.APPROVAL
+    if held:
+        run.status = RunStatus.AWAITING_APPROVAL
+        event.verb = Verb.LAUNCH_HELD
+    run.save(force_insert=True)
+    event.created(run)
+    event.about = run
+    for entry in prepared.inputs:
+        RunInput.objects.create(
+            run=run, slug=entry.slug, kind=entry.kind, dataset_version=entry.dataset_version, artifact=entry.artifact, sha256=entry.sha256
+        )
+    if held:
+        approval.ask(
+            event,
+            subject_type="run",
+            subject_id=run.pk,
+            subject_label=run.name,
+            content={"asks": f"Launch {run.name}", "certificate": verdict.as_json(), **prepared.frozen},
+            content_hash=run.content_hash,
+            reason=request.reason,
+            requested_by=person,
+            expires_in=timedelta(days=APPROVAL_DAYS),
+        )
+    else:
+        admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
+    return run, certificate, verdict
+
+
+def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:
+    """Reserve and queue, in the transaction that admits: part of a launch, and of the approval of one that was held."""
+    now = timezone.now()
+    window = ledger.reserve(event, unit=Unit.GPU_MS, amount=gpu_ms, run_id=run.pk, run_label=run.name, now=now)
+    if api_micros:
+        ledger.reserve(event, unit=Unit.API_MICROS, amount=api_micros, run_id=run.pk, run_label=run.name, now=now)
+    event.change(
+        run, status=RunStatus.QUEUED, reserved_gpu_ms=gpu_ms, reserved_api_micros=api_micros, budget_window_at=window, queued_at=now
+    )  # fmt: skip
+    enqueue(event, run=run)
+
+
+def enqueue(event: Draft, *, run: Run) -> None:
+    """Put a run at the end of its priority and ring; the table is the queue."""
+    now = timezone.now()
+    item = QueueItem.objects.create(
+        run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000), available_at=now
+    )
+    event.created(item)
+    queue.ring("dispatch_run", subject=run.pk)
+
+
+def _certify(event: Draft, verdict: Verdict, prepared: Prepared, *, asked_by: User, facts: Any) -> Certificate:
+    kinds = {
+        Answer.PASS: Certificate.Verdict.ADMITTED,
+        Answer.APPROVAL: Certificate.Verdict.APPROVAL,
+        Answer.REFUSE: Certificate.Verdict.REFUSED,
+    }
+    certificate = Certificate.objects.create(
+        verdict=kinds[verdict.answer],
+        lines=verdict.as_json(),
+        facts=facts,
+        request=prepared.frozen,
+        request_hash=digest(prepared.frozen),
+        asked_by=asked_by,
+    )
+    event.created(certificate)
+    return certificate
+
+
+def plain_facts(facts: Any) -> dict[str, Any]:
+    """Facts as a certificate keeps them, so that deciding again gives the same verdict."""
+    return {
+        "rules": [{name: getattr(rule, name) for name in rule.__slots__} for rule in facts.rules],
+        "limits": [{name: getattr(limit, name) for name in limit.__slots__} for limit in facts.limits],
+    }
+
+
+def _person(actor: Actor) -> User:
+    if actor.user is None:
+        raise Refusal("A run is launched by a person, a service account or an agent, who answers for it.")
+    return actor.user

@@ -1,0 +1,69 @@
+"""What a run reports about itself through the API, with its own token: points and lines (telemetry), and artifacts (a command)."""
+
+import uuid
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from runs import ingest
+from runs.lifecycle import OPEN_ATTEMPTS
+from runs.models import Artifact, Attempt, Run, RunLine, Watch
+from runs.pools.events import Event, read_event
+from runs.pools.lines import Point
+from runs.pools.values import MalformedError
+from workspaces.access import Actor
+from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.commands.blob import StoredFile, keep_blob
+from workspaces.verbs import Verb
+
+
+def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
+    """Append metric points; returns how many were taken. Telemetry: no event of audit."""
+    attempt = _own_attempt(actor, run)
+    with transaction.atomic():
+        Watch.objects.select_for_update().get(attempt=attempt)
+        return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
+
+
+def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> int:
+    """Append event lines, each checked like a line of events.jsonl; one bad line refuses all, naming it."""
+    attempt = _own_attempt(actor, run)
+    found: list[Event] = []
+    for number, body in enumerate(bodies, start=1):
+        try:
+            found.append(read_event(body))
+        except (MalformedError, ValueError, RecursionError) as error:
+            raise Refusal(f"Event {number}: {error}.", field=f"events.{number - 1}") from error
+    with transaction.atomic():
+        watch = Watch.objects.select_for_update().get(attempt=attempt)
+        last = (
+            RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"] or ingest.API_LINES
+        )
+        ingest.add_lines(watch, attempt, [(last + offset, event) for offset, event in enumerate(found, start=1)])
+    return len(found)
+
+
+@command(Verb.ARTIFACT_STORED, needs=None, public_reason="the token of the one run, checked first thing")
+def store_artifact(event: Draft, *, actor: Actor, run: Run, file: StoredFile, name: str, kind: str) -> Artifact:
+    """Keep a file that a run has sent while it runs."""
+    _own_attempt(actor, run)
+    if Artifact.objects.filter(run=run, path=file.path).exists():
+        raise Refusal(f"{file.path} is kept already; an artifact is not overwritten.", field="path")
+    blob = keep_blob(event, file.sha256, file.bytes)
+    artifact = Artifact.objects.create(
+        run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
+    )
+    event.created(artifact)
+    return artifact
+
+
+def _own_attempt(actor: Actor, run: Run) -> Attempt:
+    """The open attempt of the run that the token belongs to."""
+    own: uuid.UUID | None = actor.run_id
+    if own != run.pk:
+        raise Denied("write to this run")
+    attempt = Attempt.objects.filter(run=run, status__in=sorted(OPEN_ATTEMPTS)).first()
+    if attempt is None:
+        raise Refusal(f"{run.name} is not running; it takes no more reports.")
+    return attempt

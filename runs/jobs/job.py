@@ -1,0 +1,31 @@
+"""What every job does first: a fresh connection, its workspace's scope, labsite itself as actor."""
+
+import functools
+import uuid
+from collections.abc import Callable
+
+from django.db import close_old_connections
+from rq import get_current_job
+
+from workspaces import scope
+from workspaces.access import Actor
+from workspaces.models import Workspace
+
+Body = Callable[[Actor, uuid.UUID], None]
+
+
+def job(body: Body) -> Callable[..., None]:
+    """Make a function of (actor, subject id) a job. Jobs take ids as text, may run twice, and end quietly where their workspace is gone."""
+
+    @functools.wraps(body)
+    def run(*, workspace_id: str, subject_id: str) -> None:
+        close_old_connections()  # a SimpleWorker keeps one connection; after a restart of PostgreSQL it would fail for ever
+        workspace = Workspace.objects.filter(pk=uuid.UUID(workspace_id)).first()
+        if workspace is None:
+            return
+        current = get_current_job()
+        with scope.open_workspace(workspace.pk):
+            body(Actor.system(job_id=current.id if current else body.__name__), uuid.UUID(subject_id))
+
+    setattr(run, "is_job", True)
+    return run

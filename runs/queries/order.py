@@ -1,0 +1,106 @@
+"""What a pool is handed for an attempt: run folder v1 (contracts.md G), built from rows only."""
+
+import hashlib
+import hmac
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from runs.models import Attempt, Run
+from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
+from runs.queries.estimate import GRACE_SECONDS, POLL_SECONDS
+from workspaces import scope, store
+from workspaces.models import AgentFile, Blob, DatasetFile, Workspace
+from workspaces.queries import token
+
+LOG_BYTES = 64 * 2**20
+OUTPUT_BYTES = 4 * 2**30
+TOKEN_NAME = "LABSITE_TOKEN"  # noqa: S105  # the name of a file
+TOKEN_SLACK = timedelta(minutes=10)
+
+
+def order_of(attempt: Attempt) -> Order:
+    """The order of an attempt; made anew it is the same, so that a submission can be repeated under its key."""
+    run = Run.objects.select_related("agent_version", "benchmark", "agent", "pool").get(pk=attempt.run_id)
+    workspace = Workspace.objects.get(pk=scope.current_id())
+    version = run.agent_version
+    inputs, declared = _inputs(run)
+    job: dict[str, Any] = {
+        "schema": SCHEMA,
+        "workspace": workspace.slug,
+        "run": run.public_id,
+        "attempt": attempt.number,
+        "key": attempt.key,
+        "kind": run.kind,
+        "argv": version.argv,
+        "cwd": "code",
+        "env": version.environment | {"LABSITE_RUN": run.public_id, "LABSITE_WORKSPACE": workspace.slug},
+        "params": run.parameters,
+        "seed": run.seed,
+        "benchmark": run.benchmark.slug,
+        "inputs": declared,
+        "outputs": version.outputs,
+        "limits": {
+            "wall_seconds": wall_seconds_left(run),
+            "grace_seconds": GRACE_SECONDS,
+            "log_bytes": LOG_BYTES,
+            "output_bytes": OUTPUT_BYTES,
+            "memory_bytes": version.memory_bytes,
+        },
+        "resources": {"slots": run.slots, "gpus": run.slots if run.pool.engine.gpu_kind else 0},
+        "tracking": {
+            "url": f"{settings.LABSITE_URL}/api/v1/workspaces/{workspace.slug}/runs/{run.public_id}",
+            "token_file": f"secrets/{TOKEN_NAME}",
+        },
+    }
+    code = tuple(
+        _staged(entry.path, entry.blob, executable=entry.is_executable)
+        for entry in AgentFile.objects.filter(version=version).select_related("blob").order_by("path")
+    )
+    secret = token.spell("run", scope.current_id(), token_id(attempt), token_secret(attempt))
+    return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets={TOKEN_NAME: secret})
+
+
+def wall_seconds_left(run: Run) -> int:
+    """The wall limit less what earlier attempts have used, so that all of them together stay within the reservation."""
+    rate = run.slots * run.pool.milli_gpu_per_slot
+    used = run.spent_gpu_ms // rate if rate else 0
+    margin = GRACE_SECONDS + POLL_SECONDS
+    return max(1, run.wall_seconds - used - (margin if used else 0))
+
+
+def token_id(attempt: Attempt) -> Any:
+    """Key of the attempt's run token: its own, so that it is found again."""
+    return attempt.pk
+
+
+def token_secret(attempt: Attempt) -> str:
+    """The run token's secret, derived and never stored: a repeated submission hands out the same one."""
+    return hmac.new(settings.SECRET_KEY.encode(), f"run token {attempt.key}".encode(), hashlib.sha256).hexdigest()
+
+
+def _inputs(run: Run) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
+    staged: list[StagedInput] = []
+    declared: list[dict[str, Any]] = []
+    for entry in run.inputs.select_related("dataset_version", "artifact__blob").order_by("created_at", "pk"):
+        if entry.dataset_version is not None:
+            rows = DatasetFile.objects.filter(version=entry.dataset_version).select_related("blob").order_by("path")
+            files = tuple(_staged(row.path, row.blob) for row in rows)
+            kind, version = "dataset", str(entry.dataset_version.number)
+            role = {"role": entry.dataset_version.role}
+        elif entry.artifact is not None:
+            files = (_staged(entry.artifact.path.rsplit("/", 1)[-1], entry.artifact.blob),)
+            kind, version, role = "artifact", entry.artifact.public_id, {}
+        else:
+            raise PoolError(f"the input {entry.slug} is no longer here")
+        staged.append(StagedInput(slug=entry.slug, files=files))
+        declared.append({"slug": entry.slug, "kind": kind, "version": version, "sha256": entry.sha256, **role})
+    return tuple(staged), declared
+
+
+def _staged(path: str, blob: Blob, *, executable: bool = False) -> StagedFile:
+    source = store.local_path(blob.region, scope.current_id(), blob.sha256)
+    if source is None:
+        raise PoolError("a file of the store is missing; `manage.py doctor` names it")
+    return StagedFile(path=path, source=source, sha256=blob.sha256, executable=executable)

@@ -1,0 +1,89 @@
+"""Who leads a benchmark: scores under the contract that holds now, ranked; scores under older versions beside them, marked and unranked."""
+
+import math
+from dataclasses import dataclass
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When, Window
+from django.db.models.functions import Rank
+
+from runs.models import Evaluation
+from workspaces.models import Benchmark, Contract, Pool
+
+NOT_FINITE = [math.nan, math.inf, -math.inf]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """`rank` is None where the value is no finite number, or was measured under an older contract."""
+
+    rank: int | None
+    evaluation: Evaluation
+    is_current: bool
+    is_isolated: bool  # the pool kept the run away from the holdout
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    contract: Contract | None
+    scores: list[Score]
+    older: list[Score]
+    total: int  # scores under the contract that holds now
+
+    @property
+    def leader(self) -> Score | None:
+        return self.scores[0] if self.scores and self.scores[0].rank is not None else None
+
+    @property
+    def lead(self) -> float | None:
+        """By how much the leader is ahead of the next lower rank, as a positive number; None where nobody follows."""
+        if self.leader is None:
+            return None
+        follower = next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
+        return None if follower is None else abs(self.leader.evaluation.value - follower.evaluation.value)
+
+    @property
+    def tied(self) -> int:
+        """How many share the first rank."""
+        return sum(1 for score in self.scores if score.rank == 1)
+
+    @property
+    def lead_in_errors(self) -> float | None:
+        """The lead in standard errors of the difference; None where an error is not known. Under 2 it may be chance."""
+        follower = next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
+        if self.leader is None or follower is None or self.lead is None:
+            return None
+        first, second = self.leader.evaluation.standard_error, follower.evaluation.standard_error
+        if first is None or second is None or not math.isfinite(first) or not math.isfinite(second):
+            return None
+        error = math.hypot(first, second)
+        return self.lead / error if error > 0 else math.inf
+
+
+def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) -> Scoreboard:
+    """The first `limit` scores. Equal values share a rank, the earliest of them stands first; NaN and infinities come last, unranked."""
+    contract = benchmark.contracts.select_related("holdout__dataset").order_by("-version").first()
+    if contract is None:
+        return Scoreboard(contract=None, scores=[], older=[], total=0)
+    current = benchmark.evaluations.filter(contract=contract, metric=contract.metric)
+    older = _related(benchmark.evaluations.exclude(contract=contract)).order_by("-created_at", "-pk")[:older_limit]
+    return Scoreboard(
+        contract=contract,
+        scores=[
+            Score(None if row.is_unranked else row.place, row, True, row.run.pool.isolation != Pool.Isolation.NONE)
+            for row in ranked(_related(current), contract)[:limit]
+        ],
+        older=[Score(None, row, False, row.run.pool.isolation != Pool.Isolation.NONE) for row in older],
+        total=current.count(),
+    )
+
+
+def ranked(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
+    """The rows in their order, each with `is_unranked` (0 or 1) and `place`, which ties share."""
+    order = "-value" if contract.direction == Contract.Direction.MAXIMIZE else "value"
+    finite_first = Case(When(value__in=NOT_FINITE, then=Value(1)), default=Value(0), output_field=IntegerField())
+    rows = rows.annotate(is_unranked=finite_first)
+    return rows.annotate(place=Window(Rank(), order_by=["is_unranked", order])).order_by("is_unranked", order, "created_at", "pk")
+
+
+def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    return rows.select_related("run__agent", "run__agent_version", "run__pool", "contract")

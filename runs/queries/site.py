@@ -1,0 +1,27 @@
+"""Named site queries that cross workspaces: ids and counts by functions of the database, asked in a site scope only (contracts.md B)."""
+
+import uuid
+from dataclasses import dataclass
+
+from django.db import connection
+
+from workspaces import scope
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """What a workspace has to do: attempts that are open, queue items that are due, and how long its record is."""
+
+    workspace_id: uuid.UUID
+    open_attempts: int
+    queued: int
+    events: int
+
+
+def busy_workspaces() -> list[Busy]:
+    """Every workspace with what it has to do. Raises ScopeError outside `open_site`."""
+    if not scope.current().site_reason:
+        raise scope.ScopeError("This is asked in a site scope: `with open_site(reason)`.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT workspace_id, open_attempts, queued, events FROM lab_site_busy()")
+        return [Busy(*row) for row in cursor.fetchall()]

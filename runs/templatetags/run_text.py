@@ -1,0 +1,50 @@
+"""`{% load run_text %}`: values of runs as text. Everything here is text that templates escape."""
+
+import json
+from typing import Any
+
+from django import template
+
+from runs.models import Evaluation
+from runs.terminal import plain
+from workspaces import units
+
+register = template.Library()
+
+
+@register.filter
+def said(body: Any) -> str:
+    """A line of events.jsonl without its type, as the run wrote it: `path: model.json, kind: model`."""
+    if not isinstance(body, dict):
+        return plain(json.dumps(body, ensure_ascii=False)[:1000])
+    parts = [
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in body.items()
+        if key != "type"
+    ]
+    return plain(", ".join(parts)[:1000])
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    """JSON over several lines."""
+    return plain_lines(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@register.filter
+def exact(value: float) -> str:
+    """A number with every digit that it holds."""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+@register.filter
+def score_parts(score: Evaluation | None) -> tuple[str, str]:
+    """Value and uncertainty of a score, rounded together: `("0.841", "0.012")`; the second is "" where none is known."""
+    if score is None:
+        return units.MISSING, ""
+    value, _, error = units.number(score.value, score.standard_error).partition(" ± ")
+    return value, error
+
+
+def plain_lines(text: str) -> str:
+    return "\n".join(plain(line) for line in text.split("\n"))

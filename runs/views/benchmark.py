@@ -1,0 +1,81 @@
+"""A benchmark: who leads, by how much, and whether to trust it."""
+
+from django.http import HttpResponseBase
+from django.shortcuts import render
+
+from runs.queries.scoreboard import Score, Scoreboard, scoreboard
+from workspaces.access import Kind, Permission
+from workspaces.models import Benchmark
+from workspaces.pages import PageRequest
+from workspaces.queries.registry import contracts_of
+from workspaces.units import number, plural
+
+EMPTY = Scoreboard(contract=None, scores=[], older=[], total=0)
+
+
+def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    found = Benchmark.objects.find(benchmark)
+    sees_scores = request.rights.allows(Permission.VIEW, Kind.EVALUATION)
+    board = scoreboard(found) if sees_scores else EMPTY
+    contracts = contracts_of(found)
+    context = {
+        "benchmark": found,
+        "contracts": contracts,
+        "contract": contracts[0] if contracts else None,
+        "board": board,
+        "sees_scores": sees_scores,
+        "answer": _answer(found, board) if contracts and sees_scores else "",
+        "checks": _checks(board) if board.scores else [],
+    }
+    return render(request, "runs/benchmark.html", context)
+
+
+def _answer(benchmark: Benchmark, board: Scoreboard) -> str:
+    leader = board.leader
+    if leader is None:
+        return f"{benchmark.name}: nothing has been scored yet" if not board.scores else f"{benchmark.name}: no score is a number"
+    value = number(leader.evaluation.value, leader.evaluation.standard_error)
+    unit = f" {board.contract.unit}" if board.contract and board.contract.unit else ""
+    if board.tied > 1:
+        return f"{plural(board.tied, 'run', 'runs')} share the lead with {value}{unit}"
+    if board.lead is None:
+        return f"{leader.evaluation.run.name} leads with {value}{unit}, the only score so far"
+    return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead)} ahead"
+
+
+def _checks(board: Scoreboard) -> list[dict[str, str]]:
+    """What speaks for and against the order of the first two."""
+    assert board.contract is not None
+    holdout, times, leader = board.contract.holdout, board.lead_in_errors, board.leader
+    shown = [score for score in board.scores if score.rank is not None]
+    return [
+        {
+            "name": "Measured on a frozen holdout",
+            "verdict": "yes" if holdout else "unknown",
+            "observed": f"version {holdout.number}" if holdout else "none named",
+            "required": "",
+            "line": holdout.dataset.name if holdout else "The contract names no holdout, so nothing says that the runs had not seen the data.",
+        },
+        {
+            "name": "The lead is larger than chance",
+            "verdict": "unknown" if times is None else "yes" if times >= 2 else "no",
+            "observed": "not known" if times is None else f"{number(min(times, 999.0), places=1)} standard errors",
+            "required": "2",
+            "line": _error_words(leader, times),
+        },
+        {
+            "name": "Runs were kept away from the holdout",
+            "verdict": "yes" if all(score.is_isolated for score in shown) else "no",
+            "observed": f"{sum(score.is_isolated for score in shown)} of {len(shown)}",
+            "required": "",
+            "line": board.contract.accepts_no_isolation_reason,
+        },
+    ]
+
+
+def _error_words(leader: Score | None, times: float | None) -> str:
+    if times is not None:
+        return "Difference of the first two ranks over the root of their squared standard errors."
+    if leader is not None and leader.evaluation.standard_error is None:
+        return "The leader reported no standard error."
+    return "It takes two scores with a standard error each."

@@ -1,0 +1,61 @@
+"""A workspace with limits, and tiny commands around single ledger operations, for the tests of resources and decisions."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from workspaces import ledger
+from workspaces.access import Actor, Kind, Permission, Role, give_role
+from workspaces.audit import Draft, command
+from workspaces.models import LedgerAccount, Membership, User
+from workspaces.verbs import Verb
+
+
+@command(Verb.MEMBER_ADDED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
+def add_member(event: Draft, *, actor: Actor, user: User, role: str) -> Membership:
+    member = Membership.objects.create(user=user, role=role)
+    give_role(member)
+    event.created(member)
+    return member
+
+
+def join(owner: Actor, username: str, role: str = Role.RESEARCHER) -> Actor:
+    """A new person with a role in the workspace whose scope is open."""
+    user = User.objects.create_user(username=username, password=None, display_name=username.title())
+    add_member(actor=owner, user=user, role=role)
+    return Actor.of(user)
+
+
+@command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def reserve(event: Draft, *, actor: Actor, unit: str, amount: int, run_id: uuid.UUID, now: datetime) -> datetime:
+    return ledger.reserve(event, unit=unit, amount=amount, run_id=run_id, run_label="a run", now=now)
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def settle(event: Draft, /, *, actor: Actor, **values: Any) -> int:
+    return ledger.settle(event, run_label="a run", **values)
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def release(event: Draft, /, *, actor: Actor, **values: Any) -> None:
+    ledger.release(event, run_label="a run", **values)
+
+
+@command(Verb.ATTEMPT_STARTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def move(event: Draft, /, *, actor: Actor, **values: Any) -> datetime | None:
+    return ledger.move(event, run_label="a run", **values)
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def spoil_balance(event: Draft, *, actor: Actor) -> None:
+    """What a defect in some command would leave: a balance without its entry."""
+    account = LedgerAccount.objects.get(side=LedgerAccount.Side.SPENT)
+    event.change(account, balance=account.balance + 5)
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def in_one(event: Draft, *, actor: Actor, body: Callable[[Draft], None]) -> None:
+    """Many operations in one command; its event keeps one subject, for the sake of speed."""
+    body(event)
+    del event.subjects[1:]

@@ -1,0 +1,212 @@
+"""Launching: one decision over all limits, reserved in the same transaction, on record whether it says yes or no (M2, M3, M5, M11)."""
+
+import threading
+from collections import Counter
+
+import pytest
+from django.db import connection
+
+from runs.admission import Facts, LimitFacts, Rule, decide
+from runs.commands.approval import decide_approval
+from runs.commands.launch import launch_run, retry_run
+from runs.commands.run import cancel_any_run, cancel_run
+from runs.launch import LaunchRequest
+from runs.lifecycle import RunStatus
+from runs.models import Certificate, QueueItem, Run
+from tests.factories import make_member
+from tests.factories_runs import HOUR, launch, make_laboratory
+from workspaces.access import Role
+from workspaces.audit import Denied, Refusal
+from workspaces.commands.agent import publish_agent_version
+from workspaces.commands.limit import set_limit
+from workspaces.models import AgentVersion, Approval, ApprovalVote, AuditEvent, LedgerAccount, Limit, NotFound, Unit
+
+pytestmark = pytest.mark.django_db
+
+
+def balances() -> dict[str, int]:
+    return {row.side: row.balance for row in LedgerAccount.objects.filter(unit="gpu_ms", window="week")}
+
+
+def test_a_refused_launch_is_on_record_with_its_certificate() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=10)
+    with laboratory.opened():
+        with pytest.raises(Refusal, match="24 GPU-hours more would make 24 GPU-hours of 10 GPU-hours this week") as refused:
+            launch(laboratory, gpu_ms=24 * HOUR)
+        certificate = Certificate.objects.find(refused.value.certificate)
+        assert certificate.verdict == "refused"
+        assert AuditEvent.objects.order_by("-sequence")[0].verb == "launch.refused"
+        assert not Run.objects.exists()
+        assert balances().get("reserved", 0) == 0
+
+
+def test_a_certificate_decides_again_as_it_did() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=10)
+    with laboratory.opened():
+        launch(laboratory, gpu_ms=4 * HOUR)
+        with pytest.raises(Refusal):
+            launch(laboratory, gpu_ms=7 * HOUR)
+        for certificate in Certificate.objects.all():
+            facts = Facts(
+                rules=tuple(Rule(**rule) for rule in certificate.facts["rules"]),
+                limits=tuple(LimitFacts(**limit) for limit in certificate.facts["limits"]),
+            )
+            assert decide(facts).as_json() == certificate.lines
+
+
+@pytest.mark.parametrize(
+    ("asked", "noun"),
+    [
+        ({"benchmark": "bench_nowhere"}, "benchmark"),
+        ({"agent": "agent_nowhere"}, "agent"),
+        ({"datasets": ("ds_nowhere",)}, "dataset"),
+        ({"pool": "pool_nowhere"}, "pool"),
+        ({"artifacts": ("art_" + "0" * 32,)}, "artifact"),
+    ],
+)
+def test_names_that_are_not_here_are_not_found(asked: dict[str, object], noun: str) -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened(), pytest.raises(NotFound, match=f"No such {noun}"):
+        launch(laboratory, **asked)
+
+
+def test_what_is_another_workspaces_is_not_found_either() -> None:
+    other, laboratory = make_laboratory("other"), make_laboratory("mine")
+    with other.opened():
+        theirs = AgentVersion.objects.select_related("agent").get().agent.public_id + "x"
+        key = AgentVersion.objects.get().agent_id.hex
+    with laboratory.opened():
+        for name in (theirs, key, f"agent_{key}"):
+            with pytest.raises(NotFound):
+                launch(laboratory, agent=name)
+
+
+def test_a_budget_too_small_to_end_in_is_refused_with_the_least() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened(), pytest.raises(Refusal, match=r"Ask for at least that"):
+        launch(laboratory, gpu_ms=1)
+
+
+def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        approver, other = (make_member(laboratory.workspace, Role.APPROVER, name) for name in ("anna", "otto"))
+        run = launch(laboratory, gpu_ms=3 * HOUR)
+        approval = Approval.objects.get(subject_id=run.pk)
+        assert run.status == RunStatus.AWAITING_APPROVAL
+        assert balances().get("reserved", 0) == 0
+        with pytest.raises(Refusal, match="You asked for this yourself"):
+            decide_approval(actor=laboratory.owner, approval=approval, approves=True, seen_hash=approval.content_hash)
+        with pytest.raises(Refusal, match="changed since you looked"):
+            decide_approval(actor=approver, approval=approval, approves=True, seen_hash="0" * 64)
+        decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+        run.refresh_from_db()
+        assert run.status == RunStatus.QUEUED
+        assert balances()["reserved"] == 3 * HOUR
+        with pytest.raises(Refusal, match="The first decision stands"):
+            decide_approval(actor=other, approval=approval, approves=False, comment="late", seen_hash=approval.content_hash)
+        assert ApprovalVote.objects.get().person == approver.user
+
+
+def test_an_approval_is_void_once_what_was_asked_has_changed() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
+        run = launch(laboratory, gpu_ms=3 * HOUR)
+        approval = Approval.objects.get(subject_id=run.pk)
+        from_commands_only(run, parameters={"changed": True})
+        decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+        approval.refresh_from_db()
+        run.refresh_from_db()
+        assert (approval.status, run.status, run.reason_code) == ("void", RunStatus.ABORTED, "approval_void")
+
+
+def from_commands_only(run: Run, **changed: object) -> None:
+    """Change a frozen run as no command of labsite does: what an attacker with the database's serving role could write."""
+    Run.objects.filter(pk=run.pk).update(**changed)
+
+
+def test_a_refused_approval_ends_the_run_and_wants_a_reason() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
+        run = launch(laboratory, gpu_ms=3 * HOUR)
+        approval = Approval.objects.get(subject_id=run.pk)
+        with pytest.raises(Refusal, match="Say why you refuse"):
+            decide_approval(actor=approver, approval=approval, approves=False, seen_hash=approval.content_hash)
+        decide_approval(actor=approver, approval=approval, approves=False, comment="Too large.", seen_hash=approval.content_hash)
+        run.refresh_from_db()
+        assert (run.status, run.reason_code, run.reason) == (RunStatus.ABORTED, "approval_refused", "Too large.")
+
+
+def test_cancel_of_waiting_work_gives_everything_back_at_once() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory, gpu_ms=3 * HOUR)
+        cancel_run(actor=laboratory.owner, run=run, reason="not needed")
+        run.refresh_from_db()
+        assert (run.status, run.reason) == (RunStatus.CANCELLED, "not needed")
+        assert not QueueItem.objects.exists()
+        assert (balances()["reserved"], balances()["spent"], balances()["available"]) == (0, 0, 100 * HOUR)
+        with pytest.raises(Refusal, match="has ended already"):
+            cancel_run(actor=laboratory.owner, run=run)
+
+
+def test_only_operators_cancel_what_others_launched() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+        researcher, operator = (make_member(laboratory.workspace, role, role) for role in (Role.RESEARCHER, Role.OPERATOR))
+        with pytest.raises(Denied):
+            cancel_run(actor=researcher, run=run)
+        with pytest.raises(Denied):
+            cancel_any_run(actor=researcher, run=run)
+        cancel_any_run(actor=operator, run=run)
+
+
+def test_a_retry_asks_for_the_same_versions_again() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory, seed=7, gpu_ms=1 * HOUR)
+        with pytest.raises(Refusal, match="retry it once it has ended"):
+            retry_run(actor=laboratory.owner, run=run)
+        cancel_run(actor=laboratory.owner, run=run)
+        version = AgentVersion.objects.get()
+        publish_agent_version(actor=laboratory.owner, agent=version.agent, argv=["python", "other.py"], files=[])
+        run.refresh_from_db()
+        again = retry_run(actor=laboratory.owner, run=run).run
+        assert (again.retry_of_id, again.content_hash, again.agent_version_id) == (run.pk, run.content_hash, version.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_hundred_launches_at_once_never_overshoot() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=10)
+    outcomes: Counter[str] = Counter()
+
+    def ask(count: int) -> None:
+        try:
+            for _ in range(count):
+                with laboratory.opened():
+                    try:
+                        launch_run(actor=laboratory.owner, request=LaunchRequest(benchmark="accuracy", agent="worker", gpu_ms=1 * HOUR))
+                        outcomes["admitted"] += 1
+                    except Refusal:
+                        outcomes["refused"] += 1
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=ask, args=(25,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == {"admitted": 10, "refused": 190}
+    with laboratory.opened():
+        assert Run.objects.count() == QueueItem.objects.count() == 10
+        assert (balances()["reserved"], balances()["available"]) == (10 * HOUR, 0)
+        assert Certificate.objects.filter(verdict="refused").count() == 190
+
+

@@ -1,0 +1,99 @@
+"""One row in every table of a workspace, written by the owner of the database around all commands, so that a wall has something to hide."""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.apps import apps
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from labsite.owner import as_owner
+from tests.factories import make_user
+from workspaces import scope
+from workspaces.models import Engine, Row, User, Workspace
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+# What check constraints demand; everything else is made up from the column's type.
+DEMANDED: dict[str, dict[str, Any]] = {
+    "workspaces.ShareGrant": {"is_public": True, "object_type": "benchmark", "expires_at": None},
+    "workspaces.Membership": {"role": "viewer"},
+    "workspaces.Invitation": {"role": "viewer"},
+    "runs.Run": {"status": "queued"},
+}
+
+
+def owned_models() -> list[type[Row]]:
+    """Every model with a workspace, of both floors."""
+    return sorted((model for model in apps.get_models() if issubclass(model, Row)), key=lambda model: model._meta.label)
+
+
+def fill(workspace: Workspace) -> dict[str, Row]:
+    """A row of every owned model in the workspace; by label. Writes as the owner, outside all commands."""
+    person = make_user(f"row-{secrets.token_hex(6)}")
+    made: dict[str, Row] = {}
+    with as_owner(), scope.open_workspace(workspace.pk):
+        for model in owned_models():
+            _make(model, made, person)
+    return made
+
+
+def _make(model: type[Row], made: dict[str, Row], person: Any) -> Row:
+    label = model._meta.label
+    if label in made:
+        return made[label]
+    existing = model.objects.first()
+    if existing is not None:
+        made[label] = existing
+        return existing
+    values: dict[str, Any] = {}
+    for field in model._meta.concrete_fields:
+        if field.name in ("id", "workspace", "created_at") or field.name in DEMANDED.get(label, {}):
+            continue
+        values[field.name] = _value(field, label, made, person)
+    row = model(**values, **DEMANDED.get(label, {}))
+    row.save_base(raw=True, force_insert=True)
+    made[label] = row
+    return row
+
+
+def _value(field: "models.Field[Any, Any]", label: str, made: dict[str, Row], person: Any) -> Any:
+    if isinstance(field, models.ForeignKey):
+        return _parent(field, label, made, person)
+    if field.null:
+        return None
+    if field.choices:
+        return next(value for value, _ in field.flatchoices)
+    for kind, make in MADE_UP.items():
+        if isinstance(field, kind):
+            return make(field)
+    raise TypeError(f"{label}.{field.name}: say in rows.py how a {type(field).__name__} is made up")
+
+
+def _parent(field: "models.ForeignKey[Any, Any]", label: str, made: dict[str, Row], person: Any) -> Any:
+    target = field.related_model
+    assert isinstance(target, type)
+    if issubclass(target, Row):
+        return None if target._meta.label == label else _make(target, made, person)
+    if issubclass(target, User):
+        return person
+    if issubclass(target, Engine):
+        return Engine.objects.create(slug=f"engine-{secrets.token_hex(4)}", kind="local", slots=1)
+    return None
+
+
+MADE_UP: "dict[type[models.Field[Any, Any]], Callable[[models.Field[Any, Any]], Any]]" = {
+    ArrayField: lambda field: [],
+    models.UUIDField: lambda field: uuid.uuid4(),
+    models.BooleanField: lambda field: False,
+    models.DateTimeField: lambda field: NOW + timedelta(days=field.name.startswith("end")),
+    models.IntegerField: lambda field: 1,
+    models.FloatField: lambda field: 1,
+    models.DecimalField: lambda field: 1,
+    models.JSONField: lambda field: {},
+    models.CharField: lambda field: secrets.token_hex(32)[: min(64, field.max_length or 64)],
+    models.TextField: lambda field: secrets.token_hex(32),
+}

@@ -1,0 +1,100 @@
+"""`/agents`: list, create, read, publish a version.
+
+A version is JSON with its code as base64 files. A larger bundle goes to `/versions/upload` as multipart/form-data: a field `spec` (the same
+JSON without `files`), the part `bundle` (zip or tar.gz), and a last field `complete=1`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ninja import Status
+from pydantic import ValidationError
+
+from workspaces import uploads
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import (
+    AgentIn,
+    AgentList,
+    AgentOut,
+    AgentVersionIn,
+    AgentVersionOut,
+    AgentVersionSpec,
+    CodeFileIn,
+    Cursor,
+    Size,
+    Text,
+    agent_out,
+    agent_version_out,
+)
+from workspaces.audit import Refusal
+from workspaces.commands.agent import create_agent, publish_agent_version
+from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.models import Agent, AgentVersion, Pool
+from workspaces.queries.registry import agent_rows, agent_versions_of
+
+routes = Routes("agents")
+
+
+@routes.get("/agents", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentList)
+def list_agents(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Agents, newest first; `q` looks for a text in name and slug."""
+    page = agent_rows(text=q, cursor=cursor, size=limit)
+    return {"items": [agent_out(request, row.agent, row.version) for row in page.items], "next": page.next}
+
+
+@routes.post("/agents", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentOut, status=201)
+def post_agent(request: ApiRequest, body: AgentIn) -> Any:
+    """Create an agent without a version yet."""
+    agent = Agent.objects.filter(pk=request.chosen_id).first() or create_agent(actor=request.actor, id=request.chosen_id, **body.dict())
+    return Status(201, _whole(request, agent))
+
+
+@routes.get("/agents/{agent}", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentOut)
+def get_agent(request: ApiRequest, agent: str) -> Any:
+    """One agent with the number of its newest version."""
+    return _whole(request, Agent.objects.find(agent))
+
+
+@routes.get("/agents/{agent}/versions", needs=Permission.VIEW, kind=Kind.AGENT, response=list[AgentVersionOut])
+def list_versions(request: ApiRequest, agent: str) -> Any:
+    """Every version, newest first, with its code's manifest."""
+    found = Agent.objects.find(agent)
+    return [agent_version_out(request, found, row) for row in agent_versions_of(found)]
+
+
+@routes.post("/agents/{agent}/versions", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
+def post_version(request: ApiRequest, agent: str, body: AgentVersionIn) -> Any:
+    """Publish the next version with its code in the body."""
+    return Status(201, _published(request, agent, body, lambda: [_stored(file) for file in body.files]))
+
+
+@routes.post("/agents/{agent}/versions/upload", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
+def upload_version(request: ApiRequest, agent: str) -> Any:
+    """Publish the next version with its code as a zip or tar.gz."""
+    if not uploads.is_form(request):
+        raise Refusal("Send multipart/form-data with spec, bundle and complete.", field="bundle")
+    try:
+        spec = AgentVersionSpec.model_validate_json(request.POST.get("spec", ""))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise Refusal(f"{fault['msg']}.", field=".".join(["spec", *(str(part) for part in fault["loc"])])) from error
+    return Status(201, _published(request, agent, spec, lambda: uploads.receive_bundle(request, "bundle")))
+
+
+def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive: Callable[[], list[StoredFile]]) -> dict[str, Any]:
+    found = Agent.objects.find(agent)
+    version = AgentVersion.objects.filter(pk=request.chosen_id).first()
+    if version is None:
+        pools = [Pool.objects.find(name) for name in spec.pools]
+        fields = spec.dict(exclude={"files", "pools"})
+        version = publish_agent_version(actor=request.actor, agent=found, id=request.chosen_id, pools=pools, files=receive(), **fields)
+    return agent_version_out(request, found, next(row for row in agent_versions_of(found) if row.version.pk == version.pk))
+
+
+def _stored(file: CodeFileIn) -> StoredFile:
+    return receive_file(file.path, [file.content_base64], is_executable=file.is_executable)
+
+
+def _whole(request: ApiRequest, agent: Agent) -> dict[str, Any]:
+    return agent_out(request, agent, agent.versions.order_by("-number").first())

@@ -1,0 +1,76 @@
+"""`/benchmarks`: list, create, read, and publish the next version of the contract."""
+
+from typing import Any
+
+from ninja import Status
+
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import (
+    BenchmarkIn,
+    BenchmarkList,
+    BenchmarkOut,
+    ContractIn,
+    ContractOut,
+    ContractPublish,
+    Cursor,
+    Size,
+    Text,
+    benchmark_out,
+    contract_out,
+)
+from workspaces.commands.benchmark import create_benchmark, publish_contract
+from workspaces.models import Benchmark, Contract
+from workspaces.queries.registry import benchmark_rows, contracts_of, find_dataset_version
+
+routes = Routes("benchmarks")
+
+
+@routes.get("/benchmarks", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=BenchmarkList)
+def list_benchmarks(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Benchmarks, newest first; `q` looks for a text in name and slug."""
+    page = benchmark_rows(text=q, cursor=cursor, size=limit)
+    return {"items": [benchmark_out(request, row.benchmark, row.contract) for row in page.items], "next": page.next}
+
+
+@routes.post("/benchmarks", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=BenchmarkOut, status=201)
+def post_benchmark(request: ApiRequest, body: BenchmarkIn) -> Any:
+    """Create a benchmark, with the first version of its contract where one is given."""
+    benchmark = Benchmark.objects.filter(pk=request.chosen_id).first() or create_benchmark(
+        actor=request.actor,
+        id=request.chosen_id,
+        **body.dict(exclude={"contract"}),
+        contract=_contract(body.contract) if body.contract else None,
+    )
+    return Status(201, _whole(request, benchmark))
+
+
+@routes.get("/benchmarks/{benchmark}", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=BenchmarkOut)
+def get_benchmark(request: ApiRequest, benchmark: str) -> Any:
+    """One benchmark with the contract that holds now."""
+    return _whole(request, Benchmark.objects.find(benchmark))
+
+
+@routes.get("/benchmarks/{benchmark}/contracts", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=list[ContractOut])
+def list_contracts(request: ApiRequest, benchmark: str) -> Any:
+    """Every version of the contract, newest first."""
+    return [contract_out(contract) for contract in contracts_of(Benchmark.objects.find(benchmark))]
+
+
+@routes.post("/benchmarks/{benchmark}/contracts", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=ContractOut, status=201)
+def post_contract(request: ApiRequest, benchmark: str, body: ContractPublish) -> Any:
+    """Publish the next version of the contract; from then on only scores under it compare."""
+    found = Benchmark.objects.find(benchmark)
+    contract = Contract.objects.filter(pk=request.chosen_id).first() or publish_contract(
+        actor=request.actor, benchmark=found, id=request.chosen_id, reason=body.reason, **_contract(body)
+    )
+    return Status(201, contract_out(contract))
+
+
+def _contract(body: ContractIn) -> dict[str, Any]:
+    fields = body.dict(exclude={"reason", "holdout"})
+    return {**fields, "holdout": find_dataset_version(body.holdout) if body.holdout else None}
+
+
+def _whole(request: ApiRequest, benchmark: Benchmark) -> dict[str, Any]:
+    return benchmark_out(request, benchmark, next(iter(contracts_of(benchmark)), None))

@@ -1,0 +1,107 @@
+"""`/datasets`: list, create, read, upload a version, download a file.
+
+A version of one file is its raw body: `POST /datasets/<id>/versions?role=holdout&path=holdout.csv` with the file as body and its
+Content-Length. Several files come as multipart/form-data, each a part named `file`, and a last field `complete=1`; the query is the same
+without `path`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpResponseBase
+from ninja import Query, Status
+
+from workspaces import uploads
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import (
+    Cursor,
+    DatasetIn,
+    DatasetList,
+    DatasetOut,
+    DatasetVersionOut,
+    Size,
+    Text,
+    dataset_out,
+    dataset_version_out,
+)
+from workspaces.audit import Refusal
+from workspaces.commands.dataset import create_dataset, import_dataset_version
+from workspaces.downloads import attachment
+from workspaces.models import Dataset, DatasetVersion
+from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, stored_content, versions_of
+
+routes = Routes("datasets")
+
+
+@routes.get("/datasets", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetList)
+def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Datasets, newest first; `q` looks for a text in name and slug."""
+    page = dataset_rows(text=q, cursor=cursor, size=limit)
+    return {"items": [dataset_out(request, row.dataset, row.version) for row in page.items], "next": page.next}
+
+
+@routes.post("/datasets", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=DatasetOut, status=201)
+def post_dataset(request: ApiRequest, body: DatasetIn) -> Any:
+    """Create a dataset without a version yet."""
+    dataset = Dataset.objects.filter(pk=request.chosen_id).first() or create_dataset(actor=request.actor, id=request.chosen_id, **body.dict())
+    return Status(201, _whole(request, dataset))
+
+
+@routes.get("/datasets/{dataset}", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetOut)
+def get_dataset(request: ApiRequest, dataset: str) -> Any:
+    """One dataset with its newest version."""
+    return _whole(request, Dataset.objects.find(dataset))
+
+
+@routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=list[DatasetVersionOut])
+def list_versions(request: ApiRequest, dataset: str) -> Any:
+    """Every version, newest first, without files."""
+    found = Dataset.objects.find(dataset)
+    return [dataset_version_out(request, found, row.version) for row in versions_of(found)]
+
+
+@routes.get("/datasets/{dataset}/versions/{version}", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionOut)
+def get_version(request: ApiRequest, dataset: str, version: str) -> Any:
+    """One version, by number or id, with its files."""
+    found = Dataset.objects.find(dataset)
+    frozen = find_version(found, version)
+    return dataset_version_out(request, found, frozen, files_of(frozen))
+
+
+@routes.post("/datasets/{dataset}/versions", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=DatasetVersionOut, status=201)
+def post_version(
+    request: ApiRequest,
+    dataset: str,
+    role: Literal["train", "validation", "holdout", "any"],
+    path: Annotated[str, Query(max_length=1024)] = "",
+    source: Annotated[str, Query(max_length=1000)] = "",
+    records: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    header: Literal["present", "absent"] = "present",
+    reason: Annotated[str, Query(max_length=1000)] = "",
+) -> Any:
+    """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting."""
+    found = Dataset.objects.find(dataset)
+    version = DatasetVersion.objects.filter(pk=request.chosen_id).first()
+    if version is None:
+        if uploads.is_form(request):
+            files = uploads.receive_form_files(request, "file", has_header=header == "present")
+        elif not path:
+            raise Refusal("Say with ?path= under which name the file is kept, such as path=holdout.csv.", field="path")
+        else:
+            files = [uploads.receive_body(request, path, has_header=header == "present")]
+        version = import_dataset_version(
+            actor=request.actor, dataset=found, role=role, files=files, source=source, records=records, reason=reason, id=request.chosen_id
+        )
+    return Status(201, dataset_version_out(request, found, version, files_of(version)))
+
+
+@routes.get("/datasets/{dataset}/versions/{version}/files/{path:file}", needs=Permission.VIEW, kind=Kind.DATASET)
+def get_file(request: ApiRequest, dataset: str, version: str, file: str) -> HttpResponseBase:
+    """The content of one file, as an attachment."""
+    found = find_file(find_version(Dataset.objects.find(dataset), version), file)
+    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+
+
+def _whole(request: ApiRequest, dataset: Dataset) -> dict[str, Any]:
+    rows = versions_of(dataset)
+    return dataset_out(request, dataset, rows[0].version if rows else None)

@@ -1,0 +1,328 @@
+"""Answers and bodies of the three registry nouns."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
+from ninja import Query, Schema
+from pydantic import AfterValidator, Base64Bytes, ConfigDict, Field
+
+from workspaces.api.door import ApiRequest
+from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion
+from workspaces.queries.registry import AgentVersionRow
+
+Size = Annotated[int, Query(ge=1, le=settings.API_PAGE_SIZE_MAX)]
+Cursor = Annotated[str, Query(max_length=300)]
+Text = Annotated[str, Query(max_length=200)]
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("This holds a character that cannot be kept (NUL or half a surrogate pair).")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_storable)]
+
+
+class Body(Schema):
+    """What a client sends: keys that mean nothing are refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class ContractIn(Body):
+    metric: Line = Field(min_length=1, max_length=250)
+    direction: Literal["maximize", "minimize"]
+    unit: Line = Field("", max_length=40)
+    holdout: Line | None = Field(None, max_length=200, description="A dataset version with the role holdout: `<dataset>@<number>` or its id.")
+    wall_seconds: int | None = Field(None, ge=1, le=2_592_000)
+    terms: Line = Field("", max_length=20_000)
+
+
+class ContractPublish(ContractIn):
+    reason: Line = Field("", max_length=1000)
+
+
+class BenchmarkIn(Body):
+    slug: Line = Field(max_length=64)
+    name: Line = Field("", max_length=200)
+    description: Line = Field("", max_length=20_000)
+    is_public: bool = False
+    contract: ContractIn | None = None
+
+
+class ContractOut(Schema):
+    id: str
+    uuid: UUID
+    version: int
+    metric: str
+    unit: str
+    direction: str
+    holdout: str | None
+    wall_seconds: int | None
+    terms: str
+    content_hash: str
+    created_at: datetime
+
+
+class BenchmarkOut(Schema):
+    id: str
+    uuid: UUID
+    status: Literal["defined", "declared"]
+    slug: str
+    name: str
+    description: str
+    is_public: bool
+    contract: ContractOut | None
+    created_at: datetime
+    url: str
+
+
+class BenchmarkList(Schema):
+    items: list[BenchmarkOut]
+    next: str | None
+
+
+class DatasetIn(Body):
+    slug: Line = Field(max_length=64)
+    name: Line = Field("", max_length=200)
+    description: Line = Field("", max_length=20_000)
+    origin: Literal["private", "benchmark", "external", "self_play", "reusable"] = "private"
+    licence: Line = Field("", max_length=200)
+
+
+class FileOut(Schema):
+    path: str
+    sha256: str
+    bytes: int
+    url: str
+
+
+class DatasetVersionOut(Schema):
+    id: str
+    uuid: UUID
+    number: int
+    role: str
+    content_hash: str
+    bytes: int
+    records: int | None
+    source: str
+    files: list[FileOut] | None = None
+    created_at: datetime
+    url: str
+
+
+class DatasetOut(Schema):
+    id: str
+    uuid: UUID
+    status: Literal["defined", "declared"]
+    slug: str
+    name: str
+    description: str
+    origin: str
+    licence: str
+    version: DatasetVersionOut | None
+    created_at: datetime
+    url: str
+
+
+class DatasetList(Schema):
+    items: list[DatasetOut]
+    next: str | None
+
+
+class AgentIn(Body):
+    slug: Line = Field(max_length=64)
+    name: Line = Field("", max_length=200)
+    description: Line = Field("", max_length=20_000)
+    part: Line = Field("", max_length=40)
+
+
+class CodeFileIn(Body):
+    path: Line = Field(max_length=1024)
+    content_base64: Base64Bytes
+    is_executable: bool = False
+
+
+class OutputIn(Body):
+    glob: Line = Field(max_length=1024)
+    name: Line = Field("", max_length=250)
+    kind: Line = Field("file", max_length=20)
+
+
+class AgentVersionSpec(Body):
+    argv: list[Annotated[Line, Field(max_length=1000)]] = Field(min_length=1, max_length=64)
+    kind: Line = Field("train", max_length=20)
+    parameter_schema: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[Line, Annotated[Line, Field(max_length=4096)]] = Field(default_factory=dict, max_length=32)
+    outputs: list[OutputIn] = Field(default_factory=list, max_length=32)
+    pools: list[Annotated[Line, Field(max_length=100)]] = Field(default_factory=list, max_length=32)
+    secrets: list[Annotated[Line, Field(max_length=64)]] = Field(default_factory=list, max_length=32)
+    tools: list[Annotated[Line, Field(max_length=64)]] = Field(default_factory=list, max_length=32)
+    slots: int = Field(1, ge=1, le=1024)
+    wall_seconds: int = Field(3600, ge=1, le=2_592_000)
+    memory_bytes: int | None = Field(None, ge=1, le=2**44)
+    completion: Literal["exit", "done"] = "exit"
+    reason: Line = Field("", max_length=1000)
+
+
+class AgentVersionIn(AgentVersionSpec):
+    files: list[CodeFileIn] = Field(min_length=1, max_length=1000)
+
+
+class CodeFileOut(Schema):
+    path: str
+    sha256: str
+    bytes: int
+    is_executable: bool
+
+
+class AgentVersionOut(Schema):
+    id: str
+    uuid: UUID
+    number: int
+    kind: str
+    argv: list[str]
+    parameter_schema: dict[str, Any]
+    environment: dict[str, str]
+    outputs: list[dict[str, Any]]
+    pools: list[str]
+    secrets: list[str]
+    tools: list[str]
+    slots: int
+    wall_seconds: int
+    memory_bytes: int | None
+    completion: str
+    bundle_hash: str
+    content_hash: str
+    files: list[CodeFileOut]
+    created_at: datetime
+    url: str
+
+
+class AgentOut(Schema):
+    id: str
+    uuid: UUID
+    status: Literal["defined", "declared"]
+    slug: str
+    name: str
+    description: str
+    part: str
+    version: int | None
+    created_at: datetime
+    url: str
+
+
+class AgentList(Schema):
+    items: list[AgentOut]
+    next: str | None
+
+
+# --- Rows as answers ------------------------------------------------------------------------------------------------------------------------
+
+
+def _url(request: ApiRequest, name: str, *parts: str) -> str:
+    return reverse(name, args=[request.workspace.slug, *parts])
+
+
+def contract_out(contract: Contract) -> dict[str, Any]:
+    return {
+        "id": contract.public_id,
+        "uuid": contract.pk,
+        "version": contract.version,
+        "metric": contract.metric,
+        "unit": contract.unit,
+        "direction": contract.direction,
+        "holdout": contract.holdout.public_id if contract.holdout else None,
+        "wall_seconds": contract.wall_seconds,
+        "terms": contract.terms,
+        "content_hash": contract.content_hash,
+        "created_at": contract.created_at,
+    }
+
+
+def benchmark_out(request: ApiRequest, benchmark: Benchmark, contract: Contract | None) -> dict[str, Any]:
+    return {
+        **_named(benchmark),
+        "status": "defined" if contract else "declared",
+        "is_public": benchmark.is_public,
+        "contract": contract_out(contract) if contract else None,
+        "url": _url(request, "benchmark", benchmark.slug),
+    }
+
+
+def dataset_version_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion, files: list[DatasetFile] | None = None) -> dict[str, Any]:
+    return {
+        "id": version.public_id,
+        "uuid": version.pk,
+        "number": version.number,
+        "role": version.role,
+        "content_hash": version.content_hash,
+        "bytes": version.bytes,
+        "records": version.records,
+        "source": version.source,
+        "files": None
+        if files is None
+        else [
+            {
+                "path": file.path,
+                "sha256": file.blob.sha256,
+                "bytes": file.blob.bytes,
+                "url": _url(request, "dataset-file", dataset.slug, str(version.number), file.path),
+            }
+            for file in files
+        ],
+        "created_at": version.created_at,
+        "url": _url(request, "dataset", dataset.slug),
+    }
+
+
+def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion | None) -> dict[str, Any]:
+    return {
+        **_named(dataset),
+        "status": "defined" if version else "declared",
+        "origin": dataset.origin,
+        "licence": dataset.licence,
+        "version": dataset_version_out(request, dataset, version) if version else None,
+        "url": _url(request, "dataset", dataset.slug),
+    }
+
+
+def agent_out(request: ApiRequest, agent: Agent, version: AgentVersion | None) -> dict[str, Any]:
+    return {
+        **_named(agent),
+        "status": "defined" if version else "declared",
+        "part": agent.part,
+        "version": version.number if version else None,
+        "url": _url(request, "agent", agent.slug),
+    }
+
+
+def agent_version_out(request: ApiRequest, agent: Agent, row: AgentVersionRow) -> dict[str, Any]:
+    version = row.version
+    copied = ("number", "kind", "argv", "parameter_schema", "environment", "outputs", "secrets", "tools", "slots", "wall_seconds", "memory_bytes",
+              "completion", "bundle_hash", "content_hash", "created_at")  # fmt: skip
+    return {
+        "id": version.public_id,
+        "uuid": version.pk,
+        **{name: getattr(version, name) for name in copied},
+        "pools": row.pools,
+        "files": [
+            {"path": file.path, "sha256": file.blob.sha256, "bytes": file.blob.bytes, "is_executable": file.is_executable} for file in row.files
+        ],
+        "url": _url(request, "agent", agent.slug),
+    }
+
+
+def _named(row: Benchmark | Dataset | Agent) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "uuid": row.pk,
+        "slug": row.slug,
+        "name": row.name,
+        "description": row.description,
+        "created_at": row.created_at,
+    }

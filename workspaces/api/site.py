@@ -1,0 +1,91 @@
+"""The installation's routes: who am I, the workspaces that I may enter, making one."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from ninja import Schema
+from pydantic import Field
+
+from workspaces.access import workspaces_of
+from workspaces.api.door import ApiRequest, SiteRoutes
+from workspaces.models import Workspace
+
+routes = SiteRoutes("site")
+
+
+class WorkspaceOut(Schema):
+    id: str
+    uuid: UUID
+    status: str
+    slug: str
+    name: str
+    created_at: datetime
+    url: str
+
+
+class WorkspaceList(Schema):
+    items: list[WorkspaceOut]
+    next: str | None
+
+
+class TokenOfMe(Schema):
+    id: str
+    scopes: list[str]
+    workspace: str
+
+
+class MeOut(Schema):
+    uuid: UUID
+    user: str
+    label: str
+    email: str
+    kind: str
+    site_roles: list[str]
+    token: TokenOfMe | None = Field(description="The token that asks; null for a signed-in browser.")
+    workspaces: list[WorkspaceOut]
+
+
+@routes.site("GET", "/me", needs="signed_in", response=MeOut)
+def get_me(request: ApiRequest) -> Any:
+    """Who asks, with what, and where they may enter."""
+    actor = request.actor
+    assert actor.user is not None
+    token = None
+    if actor.token_id is not None:
+        token = {"id": f"token_{actor.token_id.hex}", "scopes": sorted(actor.token_scopes or ()), "workspace": str(actor.token_workspace_id)}
+    return {
+        "uuid": actor.user.pk,
+        "user": actor.user.username,
+        "label": actor.user.label,
+        "email": actor.user.email,
+        "kind": actor.user.kind,
+        "site_roles": [] if token else actor.user.site_roles,
+        "token": token,
+        "workspaces": [workspace_out(row) for row in _mine(request)],
+    }
+
+
+@routes.site("GET", "/workspaces", needs="signed_in", response=WorkspaceList)
+def list_workspaces(request: ApiRequest) -> Any:
+    """The workspaces that the caller may enter, by name; a token sees its own only."""
+    return {"items": [workspace_out(row) for row in _mine(request)], "next": None}
+
+
+def workspace_out(row: Workspace) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "uuid": row.pk,
+        "status": row.status,
+        "slug": row.slug,
+        "name": row.name,
+        "created_at": row.created_at,
+        "url": reverse("workspace-settings", args=[row.slug]),
+    }
+
+
+def _mine(request: ApiRequest) -> list[Workspace]:
+    actor = request.actor
+    assert actor.user is not None
+    return [row for row in workspaces_of(actor.user) if actor.token_workspace_id in (None, row.pk)]

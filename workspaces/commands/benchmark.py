@@ -1,0 +1,108 @@
+"""Benchmarks and the versions of their contracts. A contract is never changed, only followed by the next one."""
+
+import uuid
+from typing import Any
+
+from workspaces.access import Actor, Kind, Permission
+from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.commands.registry import create_named, insert, settle
+from workspaces.models import Benchmark, Contract, DatasetVersion
+from workspaces.verbs import Verb
+
+CHANGEABLE = frozenset({"name", "description", "is_public"})
+
+
+@command(Verb.BENCHMARK_CREATED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
+def create_benchmark(
+    event: Draft,
+    *,
+    actor: Actor,
+    slug: str,
+    name: str = "",
+    description: str = "",
+    is_public: bool = False,
+    contract: dict[str, Any] | None = None,
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Benchmark:
+    """Create a benchmark, with the first version of its contract where `contract` holds the fields of `publish_contract`."""
+    benchmark = create_named(event, Benchmark, actor=actor, slug=slug, name=name, id=id, description=description, is_public=is_public)
+    if contract is not None:
+        _publish(event, benchmark, **contract)
+    return benchmark
+
+
+@command(Verb.BENCHMARK_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
+def change_benchmark(event: Draft, /, *, actor: Actor, benchmark: Benchmark, reason: str = "", **changed: Any) -> Benchmark:
+    """Change name, description or the public flag; what is measured changes only by a new contract version."""
+    event.reason = reason
+    return settle(event, benchmark, CHANGEABLE, changed)
+
+
+@command(Verb.CONTRACT_PUBLISHED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
+def publish_contract(
+    event: Draft,
+    *,
+    actor: Actor,
+    benchmark: Benchmark,
+    metric: str,
+    direction: str,
+    unit: str = "",
+    holdout: DatasetVersion | None = None,
+    wall_seconds: int | None = None,
+    terms: str = "",
+    reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Contract:
+    """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds."""
+    event.reason = reason
+    fields: dict[str, Any] = {"metric": metric, "direction": direction, "unit": unit, "holdout": holdout, "wall_seconds": wall_seconds, "terms": terms}
+    return _publish(event, benchmark, id=id, **fields)
+
+
+def _publish(
+    event: Draft,
+    benchmark: Benchmark,
+    *,
+    metric: str,
+    direction: str,
+    unit: str = "",
+    holdout: DatasetVersion | None = None,
+    wall_seconds: int | None = None,
+    terms: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Contract:
+    benchmark = Benchmark.objects.select_for_update().get(pk=benchmark.pk)  # one next version at a time
+    newest = benchmark.contracts.order_by("-version").first()
+    if holdout is not None and holdout.role != DatasetVersion.Role.HOLDOUT:
+        raise Refusal(
+            f"Version {holdout.number} of {holdout.dataset.name} has the role {holdout.get_role_display()}; a contract measures on a version"
+            " whose role is holdout.",
+            field="holdout",
+        )
+    content = {
+        "metric": metric,
+        "unit": unit,
+        "direction": direction,
+        "holdout": holdout.content_hash if holdout else None,
+        "wall_seconds": wall_seconds,
+        "terms": terms,
+    }
+    content_hash = digest(content)
+    if newest is not None and newest.content_hash == content_hash:
+        raise Refusal(f"This is what version {newest.version} of the contract says already; nothing was published.")
+    contract = Contract(
+        benchmark=benchmark,
+        version=newest.version + 1 if newest else 1,
+        metric=metric,
+        unit=unit,
+        direction=direction,
+        holdout=holdout,
+        wall_seconds=wall_seconds,
+        terms=terms,
+        content_hash=content_hash,
+    )
+    if id is not None:
+        contract.pk = id
+    insert(event, contract)
+    event.details["contract"] = {"version": contract.version, **content}
+    return contract

@@ -1,0 +1,83 @@
+"""Setting, changing and removing the limits of a workspace; the window that is open follows by a transfer."""
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import fund, funding, lock_ledger, locked, window_at
+from workspaces.audit import Draft, Refusal, command
+from workspaces.models import Limit, NotFound, Unit
+from workspaces.standings import CALENDAR, amount_words, name_of
+from workspaces.verbs import Verb
+
+# A limit is on what runs spend in a time, on what one run may ask for, or on what is there at once.
+WINDOWS: dict[str, tuple[str, ...]] = {
+    Unit.GPU_MS: (Limit.Window.RUN, Limit.Window.WEEK, Limit.Window.MONTH),
+    Unit.API_MICROS: (Limit.Window.RUN, Limit.Window.WEEK, Limit.Window.MONTH),
+    Unit.STORAGE_BYTES: (Limit.Window.NOW,),
+    Unit.RUNS: (Limit.Window.NOW,),
+}
+LARGEST = 2**62  # of a 64-bit column, with room for the sums
+
+
+@command(Verb.LIMIT_SET, needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET)
+def set_limit(event: Draft, *, actor: Actor, unit: str, window: str, amount: int, mode: str, reason: str = "") -> Limit:
+    """Set the limit of (unit, window, mode) to `amount` of the unit's integers. A change of one that stands wants a reason. What is already
+    spent or promised stays so, even where the new amount is smaller: nothing new starts until there is room."""
+    _check(unit, window, mode, amount)
+    lock_ledger()
+    event.reason = reason.strip()[:1000]
+    limit = Limit.objects.select_for_update().filter(unit=unit, window=window, mode=mode).first()
+    if limit is None:
+        limit = Limit.objects.create(unit=unit, window=window, mode=mode, amount=amount)
+        event.created(limit)
+        event.details["changed"] = {"limit": {"amount": [None, amount]}}
+    elif limit.amount == amount:
+        raise Refusal(f"{name_of(unit, window)}: the limit is {amount_words(amount, unit)} already.", field="amount")
+    elif not event.reason:
+        raise Refusal("Say why the limit changes; it stands in the record.", field="reason")
+    else:
+        event.change(limit, amount=amount)
+    _fund_again(event, unit, window, timezone.now())
+    return limit
+
+
+@command(Verb.LIMIT_REMOVED, needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET)
+def remove_limit(event: Draft, *, actor: Actor, unit: str, window: str, mode: str, reason: str) -> None:
+    """Remove the limit of (unit, window, mode), with a reason. The weekly GPU-hours and the runs at once of a workspace must keep one."""
+    lock_ledger()
+    event.reason = reason.strip()[:1000]
+    limit = Limit.objects.select_for_update().filter(unit=unit, window=window, mode=mode).first()
+    if limit is None:
+        raise NotFound("limit")
+    if not event.reason:
+        raise Refusal("Say why the limit goes; it stands in the record.", field="reason")
+    needed = (unit, window) in ((Unit.GPU_MS, Limit.Window.WEEK), (Unit.RUNS, Limit.Window.NOW))
+    if needed and Limit.objects.filter(unit=unit, window=window).count() == 1:
+        raise Refusal(f"A workspace keeps a limit on {name_of(unit, window)}; change its amount instead.")
+    event.deleting(limit)
+    event.details["changed"] = {"limit": {"amount": [limit.amount, None]}}
+    Limit.objects.filter(pk=limit.pk).delete()  # the instance keeps its key, which the event names
+    _fund_again(event, unit, window, timezone.now())
+
+
+def _check(unit: str, window: str, mode: str, amount: int) -> None:
+    if unit not in Unit.values:
+        raise Refusal(f"Limits are set on {', '.join(Unit.values)}.", field="unit")
+    if window not in WINDOWS[unit]:
+        raise Refusal(f"A limit on {Unit(unit).label} counts {' or '.join(WINDOWS[unit])}.", field="window")
+    if mode not in Limit.Mode.values or (unit == Unit.RUNS and mode != Limit.Mode.STOP):
+        modes = (Limit.Mode.STOP,) if unit == Unit.RUNS else Limit.Mode.values
+        raise Refusal(f"A limit on {Unit(unit).label} has the mode {' or '.join(modes)}.", field="mode")
+    if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= LARGEST:
+        raise Refusal("An amount is a whole number from 0 on.", field="amount")
+
+
+def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
+    """Give the window that is open what the limits now say; one that is not yet open is funded at first use."""
+    if window not in CALENDAR:
+        return
+    accounts = locked(unit, window, window_at(lock_ledger(), window, now).starts_at)
+    if accounts is not None:
+        fund(event, accounts, funding(unit, window), reason=event.reason or "limit set")

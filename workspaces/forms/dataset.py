@@ -1,0 +1,31 @@
+"""Forms of datasets and uploads."""
+
+from django import forms
+
+from workspaces.forms.fields import FilesField, SlugField, paragraph, reason
+from workspaces.models import Dataset, DatasetVersion
+
+
+class DatasetEditForm(forms.Form):
+    name = forms.CharField(max_length=200)
+    description = paragraph("Description", "What is in it, how it was made, what it may be used for.")
+    origin = forms.ChoiceField(choices=Dataset.Origin.choices)
+    licence = forms.CharField(max_length=200, required=False, help_text="Such as CC BY 4.0, or the contract that allows its use.")
+    reason = reason()
+
+
+class DatasetForm(DatasetEditForm):
+    slug = SlugField()
+    field_order = ["slug"]
+    reason = None  # type: ignore[assignment]  # how Django's forms drop an inherited field
+
+
+class UploadForm(forms.Form):
+    role = forms.ChoiceField(choices=DatasetVersion.Role.choices, help_text="What runs may use it for. A holdout never trains.")
+    file = FilesField(label="Files", help_text="One or several. They become one frozen version, named by its content.")
+    source = forms.CharField(max_length=1000, required=False, help_text="Where it came from: an address, an instrument, a person.")
+    records = forms.IntegerField(
+        required=False, min_value=0, max_value=2**53, help_text="Leave it out for CSV, TSV and JSON Lines: those are counted."
+    )
+    has_header = forms.BooleanField(label="The first line of CSV files names the columns", required=False, initial=True)
+    reason = reason()

@@ -1,0 +1,82 @@
+"""Fields that the registry's forms share."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+
+from workspaces import ids
+
+
+class SlugField(forms.CharField):
+    """The name that ids and addresses use."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        hint = "Lower-case letters, digits, - and _. It stands in addresses and ids and stays."
+        super().__init__(max_length=64, label="Id", help_text=hint, validators=[ids.validate_slug], **kwargs)
+
+
+class FilesInput(forms.FileInput):
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One or more files; cleans to a list. What is in them is judged by the command."""
+
+    widget = FilesInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_empty_file=True, max_length=255, widget=FilesInput(attrs={"multiple": True}), **kwargs)
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[override]  # a list, as Django's documentation shows
+        files = data if isinstance(data, list | tuple) else [data] if data else []
+        if not files:
+            super().clean(None, initial)
+        return [super(FilesField, self).clean(file, initial) for file in files]
+
+
+class SchemaField(forms.CharField):
+    """A JSON object, as text; empty is the empty object."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=200_000, widget=forms.Textarea(attrs={"class": "code", "rows": 10, "spellcheck": "false"}), **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        if not text:
+            return {}
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError("This is not JSON: %(why)s.", params={"why": str(error)[:200]}) from error
+        if not isinstance(found, dict):
+            raise forms.ValidationError("This is JSON, but no object in { }.")
+        return found
+
+
+class LinesField(forms.CharField):
+    """Text of one entry a line; cleans to a list without empty lines."""
+
+    def __init__(self, *, rows: int = 3, **kwargs: Any) -> None:
+        super().__init__(max_length=20_000, widget=forms.Textarea(attrs={"class": "code", "rows": rows, "spellcheck": "false"}), **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return [line.strip() for line in str(text).splitlines() if line.strip()]
+
+
+class NamesField(forms.CharField):
+    """Names with commas or blanks between them; cleans to a list."""
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return str(text).replace(",", " ").split()
+
+
+def paragraph(label: str, hint: str = "", *, required: bool = False) -> forms.CharField:
+    return forms.CharField(label=label, help_text=hint, required=required, max_length=20_000, widget=forms.Textarea(attrs={"rows": 4}))
+
+
+def reason() -> forms.CharField:
+    return forms.CharField(label="Reason", required=False, max_length=1000, help_text="Kept in the audit log with this change.")

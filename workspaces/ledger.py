@@ -1,0 +1,144 @@
+"""The double-entry ledger under the limits: plain functions that commands call with their draft (contracts.md F). Integers only.
+
+    source ──fund──> available ──reserve──> reserved ──spend──> spent        release: reserved ──> available
+
+A run is entered in the week, which is always kept, and in the month where a limit asks for it. Without a limit of the window nothing is
+available, and promises come from the source, so that accounts add up all the same.
+"""
+
+import uuid
+from datetime import datetime
+
+from workspaces import scope
+from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer
+from workspaces.audit import Draft, Refusal
+from workspaces.models import LedgerEntry, Limit, Workspace
+from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
+from workspaces.windows import words
+
+__all__ = ["DoesNotFit", "Standing", "amount_words", "move", "name_of", "release", "reserve", "settle", "standings"]
+
+
+class DoesNotFit(Refusal):
+    """A hard stop has no room for the amount; the sentence has the arithmetic and the way out."""
+
+
+def reserve(event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_label: str, now: datetime) -> datetime:
+    """Promise `amount` to a run in the windows of `now`; the start of the week that carries it.
+
+    Admission decides before; that a hard stop holds is looked at here once more, so that no forgotten check can spend a budget. Raises
+    DoesNotFit then, ValueError for a negative amount.
+    """
+    _not_negative(amount)
+    per_run = Limit.objects.filter(unit=unit, window=Limit.Window.RUN, mode=Limit.Mode.STOP).first()
+    if per_run is not None and amount > per_run.amount:
+        raise DoesNotFit(f"{amount_words(amount, unit)} are asked for; a run may have {amount_words(per_run.amount, unit)}. Ask for less.")
+    week = open_window(event, unit, Limit.Window.WEEK, now)
+    windows = [week]
+    if Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists():
+        windows.append(open_window(event, unit, Limit.Window.MONTH, now))
+    for accounts in windows:
+        _stop_unless_it_fits(accounts, amount, now)
+    for accounts in windows:
+        transfer(event, accounts.free_side, accounts.reserved, amount, Act.RESERVE, run_id=run_id, run_label=run_label)
+    return week.window.starts_at
+
+
+def settle(
+    event: Draft,
+    *,
+    unit: str,
+    reserved: int,
+    spent: int,
+    run_id: uuid.UUID,
+    run_label: str,
+    window_start: datetime | None,
+    reason: str = "",
+) -> int:
+    """Enter what a run has spent once its end is confirmed: up to its reservation, the rest goes back, and what exceeds it is an overrun.
+
+    `reserved` is what the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is needed where nothing was
+    reserved. Returns the overrun.
+    """
+    _not_negative(spent)
+    within, overrun = min(spent, reserved), max(0, spent - reserved)
+    for accounts in _held(event, unit, reserved, run_id, window_start):
+        for debit, credit, amount, act in (
+            (accounts.reserved, accounts.spent, within, Act.SPEND),
+            (accounts.reserved, accounts.free_side, reserved - within, Act.RELEASE),
+            (accounts.free_side, accounts.spent, overrun, Act.OVERRUN),
+        ):
+            transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
+    return overrun
+
+
+def release(
+    event: Draft, *, unit: str, reserved: int, run_id: uuid.UUID, run_label: str, window_start: datetime | None, reason: str = ""
+) -> None:
+    """Give back a reservation whole: the run never started."""
+    for accounts in _held(event, unit, reserved, run_id, window_start):
+        transfer(event, accounts.reserved, accounts.free_side, reserved, Act.RELEASE, run_id=run_id, run_label=run_label, reason=reason)
+
+
+def move(
+    event: Draft, *, unit: str, reserved: int, run_id: uuid.UUID, run_label: str, window_start: datetime | None, now: datetime
+) -> datetime | None:
+    """Carry a reservation from a window that has ended into that of `now`, where the attempt starts; the start of its week.
+
+    Nothing happens while the window still runs. Raises DoesNotFit where a hard stop of the new window has no room: the run waits.
+    """
+    starts_at = window_start
+    ended = [old for old in _held(event, unit, reserved, run_id, window_start) if old.window.ends_at <= now]
+    pairs = [(old, open_window(event, unit, old.source.window, now)) for old in ended]
+    for _, new in pairs:
+        _stop_unless_it_fits(new, reserved, now)
+    for old, new in pairs:
+        for debit, credit, reason in (
+            (old.reserved, old.free_side, "into the next window"),
+            (new.free_side, new.reserved, "from the window before"),
+        ):
+            transfer(event, debit, credit, reserved, Act.MOVE, run_id=run_id, run_label=run_label, reason=reason)
+        if old.source.window == Limit.Window.WEEK:
+            starts_at = new.window.starts_at
+    return starts_at
+
+
+def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime) -> None:
+    unit, window = accounts.source.unit, accounts.source.window
+    stop = Limit.objects.filter(unit=unit, window=window, mode=Limit.Mode.STOP).first()
+    total = accounts.committed + amount
+    if stop is None or amount == 0 or total <= stop.amount:
+        return
+    zone = Workspace.objects.values_list("zone", flat=True).get(pk=scope.current_id()) or "UTC"
+    over, until = amount_words(total - stop.amount, unit), words(accounts.window.ends_at, zone, now)
+    raise DoesNotFit(
+        f"{amount_words(amount, unit)} more would make {amount_words(total, unit)} of {amount_words(stop.amount, unit)} "
+        f"{SPANS[Limit.Window(window)].replace('a ', 'this ')}. Free up {over}, wait until {until}, or ask for an increase."
+    )
+
+
+def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_start: datetime | None) -> list[Accounts]:
+    """Accounts that hold the run's reservation by its own entries, locked, the week's first. Where nothing was promised: the week of
+    `window_start`, and its month where a limit asks for it."""
+    lock_ledger()
+    _not_negative(reserved)
+    held: dict[tuple[str, datetime], int] = {}
+    for entry in LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit).select_related("debit", "credit"):
+        for account, change in ((entry.debit, -entry.amount), (entry.credit, entry.amount)):
+            if account.side == Side.RESERVED:
+                held[account.window, account.starts_at] = held.get((account.window, account.starts_at), 0) + change
+    held = {key: amount for key, amount in held.items() if amount}
+    if not held and reserved == 0:
+        if window_start is None:
+            raise ValueError(f"Run {run_id} was promised nothing of {unit}, and in no window.")
+        month = Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists()
+        return [open_window(event, unit, window, window_start) for window in CALENDAR[: 2 if month else 1]]
+    if set(held.values()) != {reserved}:
+        raise ValueError(f"The ledger does not hold {reserved} of {unit} for run {run_id}, but {sorted(held.values())}.")
+    found = [locked(unit, *key) for key in sorted(held, key=lambda key: CALENDAR.index(Limit.Window(key[0])))]
+    return [accounts for accounts in found if accounts is not None]
+
+
+def _not_negative(amount: int) -> None:
+    if isinstance(amount, bool) or not isinstance(amount, int) or amount < 0:
+        raise ValueError(f"The ledger counts in whole numbers from 0 on, not {amount!r}.")

@@ -1,0 +1,77 @@
+"""The record in sentences: verb -> what happened, in words (design: actor verb subject). A rule test holds that every verb has one.
+
+Templates name `actor`, `subject` and words that the event's details hold; whatever an erased payload took away reads as an ellipsis.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from workspaces.models import AuditEvent
+from workspaces.verbs import Verb
+
+SENTENCES: dict[Verb, str] = {
+    Verb.WORKSPACE_CREATED: "{actor} created the workspace {subject}",
+    Verb.WORKSPACE_CONFIGURED: "{actor} changed settings of {subject}",
+    Verb.WORKSPACE_ACTIVATED: "{actor} opened {subject} for launches",
+    Verb.OBJECTIVE_SET: "{actor} set the objective {subject}",
+    Verb.DECLARATION_APPLIED: "{actor} applied a declaration to {subject}",
+    Verb.MEMBER_ADDED: "{actor} let {subject} in as {role}",
+    Verb.MEMBER_CHANGED: "{actor} changed the role of {subject}",
+    Verb.MEMBER_REMOVED: "{actor} ended the membership of {subject}",
+    Verb.INVITATION_SENT: "{actor} invited {subject} as {role}",
+    Verb.INVITATION_REVOKED: "{actor} revoked the invitation of {subject}",
+    Verb.INVITATION_ACCEPTED: "{actor} accepted the invitation of {subject}",
+    Verb.TOKEN_CREATED: "{actor} made the token {subject} for {holder}",
+    Verb.TOKEN_REVOKED: "{actor} revoked the token {subject}",
+    Verb.BENCHMARK_CREATED: "{actor} created the benchmark {subject}",
+    Verb.BENCHMARK_CHANGED: "{actor} changed the benchmark {subject}",
+    Verb.CONTRACT_PUBLISHED: "{actor} published a contract version of {subject}",
+    Verb.DATASET_CREATED: "{actor} created the dataset {subject}",
+    Verb.DATASET_CHANGED: "{actor} changed the dataset {subject}",
+    Verb.DATASET_VERSION_IMPORTED: "{actor} imported a version of {subject}",
+    Verb.AGENT_CREATED: "{actor} created the agent {subject}",
+    Verb.AGENT_CHANGED: "{actor} changed the agent {subject}",
+    Verb.AGENT_VERSION_PUBLISHED: "{actor} published a version of the agent {subject}",
+    Verb.POOL_BOUND: "{actor} bound the pool {subject}",
+    Verb.POOL_CHANGED: "{actor} changed the pool {subject}",
+    Verb.POOL_UNBOUND: "{actor} took the pool {subject} away",
+    Verb.LIMIT_SET: "{actor} set the budget limit {subject}",
+    Verb.LIMIT_REMOVED: "{actor} removed the budget limit {subject}",
+    Verb.APPROVAL_GIVEN: "{actor} approved {subject}",
+    Verb.APPROVAL_REFUSED: "{actor} refused to approve {subject}",
+    Verb.APPROVAL_EXPIRED: "the request {subject} expired undecided",
+    Verb.APPROVAL_VOIDED: "{actor} withdrew the request {subject}",
+    Verb.SHARE_GRANTED: "{actor} shared {subject}",
+    Verb.SHARE_REVOKED: "{actor} ended the share of {subject}",
+    Verb.SHARE_READ: "{actor} read {subject} through a share",
+    Verb.LAUNCH_ADMITTED: "{actor} launched {subject}",
+    Verb.LAUNCH_HELD: "{actor} asked for {subject}, which waits for approval",
+    Verb.LAUNCH_REFUSED: "{actor} asked for a run and was refused: {subject}",
+    Verb.RUN_CANCEL_ASKED: "{actor} asked to cancel {subject}",
+    Verb.RUN_CANCELLED: "{actor} cancelled {subject}",
+    Verb.RUN_REQUEUED: "{actor} put {subject} back into the queue",
+    Verb.RUN_ENDED: "{subject} ended",
+    Verb.ATTEMPT_STARTED: "{actor} started an attempt at {subject}",
+    Verb.ATTEMPT_RUNNING: "{subject} is running",
+    Verb.ATTEMPT_FAILED_TO_START: "an attempt at {subject} did not start",
+    Verb.ARTIFACT_STORED: "{actor} stored the artifact {subject}",
+    Verb.EVALUATION_RECORDED: "{actor} recorded an evaluation of {subject}",
+    Verb.ACCESS_DENIED: "{actor} was denied the right “{permission}”",
+    Verb.EXPORT_MADE: "{actor} exported {subject}",
+}
+GONE = "…"
+
+
+def sentence(event: AuditEvent, details: dict[str, Any] | None = None) -> str:
+    """Who did what to what. `details` come from the event's payload, where it is not erased."""
+    known: defaultdict[str, str] = defaultdict(lambda: GONE)
+    for name, value in (details or {}).items():
+        if isinstance(value, str | int):
+            known[name] = str(value).replace("_", " ") if name == "permission" else str(value)
+    actor = f"{event.actor_label} for {event.behalf_label}" if event.behalf_label else event.actor_label
+    known.update(actor=actor, subject=event.subject_label or event.subject_type or GONE)
+    template = SENTENCES.get(Verb(event.verb)) if event.verb in _KNOWN else None
+    return (template or f"{{actor}}: {event.verb.replace('{', '').replace('}', '')} {{subject}}").format_map(known)
+
+
+_KNOWN = frozenset(verb.value for verb in Verb)

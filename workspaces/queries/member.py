@@ -1,0 +1,98 @@
+"""Who may do what in the open workspace, and how each came by it."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from workspaces.access import ROLES, Kind, Permission, Role, SiteRole
+from workspaces.models import Membership, User
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in: a role, by oneself or through a group, for all kinds or some."""
+
+    role: str
+    kinds: tuple[str, ...]
+    group: str
+    member_id: str
+
+
+@dataclass(slots=True)
+class Person:
+    user: User
+    ways: list[Way] = field(default_factory=list)
+
+    def kinds_of(self, permission: Permission) -> frozenset[str] | None:
+        """Kinds for which this account holds the permission: None for all, empty for none. The same sum as access.rights_of."""
+        found: frozenset[str] = frozenset()
+        if not self.user.is_active or (self.user.kind != User.Kind.PERSON and permission not in ROLES[Role.RESEARCHER] | {Permission.VIEW_AUDIT}):
+            return found
+        for way in self.ways:
+            if permission in ROLES[way.role]:
+                if not way.kinds:
+                    return None
+                found |= frozenset(way.kinds)
+        return found
+
+    def may(self, permission: Permission) -> bool:
+        return self.kinds_of(permission) != frozenset()
+
+    @property
+    def cells(self) -> list[dict[str, str]]:
+        """One cell for each permission: does it hold, and for which kinds only."""
+        cells = []
+        for permission in Permission:
+            kinds = self.kinds_of(permission)
+            words = permission.value.replace("_", " ")
+            if kinds is None:
+                cells.append({"mark": "yes", "words": f"{words}: yes"})
+            elif kinds:
+                cells.append({"mark": "some", "words": f"{words}: only for {', '.join(sorted(kinds))}"})
+            else:
+                cells.append({"mark": "no", "words": f"{words}: no"})
+        return cells
+
+
+def members() -> list[Membership]:
+    """Memberships by name, owners first."""
+    rank = {role: number for number, role in enumerate(reversed(Role.values))}
+    rows = Membership.objects.select_related("user", "group")
+    return sorted(rows, key=lambda row: (rank[row.role], row.label.casefold(), row.pk))
+
+
+def people() -> list[Person]:
+    """Every account that some membership lets in, by name, each with all its ways in."""
+    rows = members()
+    found: dict[object, Person] = {}
+    by_group: dict[int, list[User]] = defaultdict(list)
+    groups = [row.group_id for row in rows if row.group_id is not None]
+    for user in User.objects.filter(groups__in=groups).prefetch_related("groups").distinct() if groups else ():
+        for group in user.groups.all():
+            by_group[group.pk].append(user)
+    for row in rows:
+        way = Way(role=row.role, kinds=tuple(row.kinds), group=row.group.name if row.group else "", member_id=row.public_id)
+        for user in [row.user] if row.user else by_group.get(row.group_id or 0, []):
+            found.setdefault(user.pk, Person(user=user)).ways.append(way)
+    return sorted(found.values(), key=lambda person: (person.user.label.casefold(), person.user.username))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One of the four questions about the workspace as a whole: who can create, administer, archive, transfer it (feature 14)."""
+
+    question: str
+    people: list[str]
+
+
+def whole_workspace(everyone: list[Person]) -> list[Answer]:
+    creators = User.objects.filter(is_active=True, site_roles__contains=[SiteRole.CREATE_WORKSPACE]).order_by("username")[:50]
+    asked = (
+        ("administer it: settings, members, budgets", Permission.MANAGE_MEMBERS),
+        ("archive it", Permission.ARCHIVE),
+        ("transfer or delete it", Permission.TRANSFER),
+    )
+    named = [Answer(words, [person.user.label for person in everyone if person.may(permission)]) for words, permission in asked]
+    return [Answer("create workspaces in this installation", [user.label for user in creators]), *named]
+
+
+KINDS = tuple(Kind)

@@ -1,0 +1,151 @@
+"""What is registered: benchmarks with their newest contract, datasets and agents with their newest version; and one of each, whole."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from workspaces import ids, scope, store
+from workspaces.models import Agent, AgentFile, AgentVersion, Benchmark, Blob, Contract, Dataset, DatasetFile, DatasetVersion, NotFound
+from workspaces.queries.paging import Page, newest_first
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRow:
+    benchmark: Benchmark
+    contract: Contract | None  # the newest; None: declared, not yet defined
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow:
+    dataset: Dataset
+    version: DatasetVersion | None  # the newest; None: declared, not yet defined
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    agent: Agent
+    version: AgentVersion | None  # the newest; None: declared, not yet defined
+
+
+def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[BenchmarkRow]:
+    page = newest_first(Benchmark.objects.filter(_named(text)), cursor=cursor, size=size)
+    contracts = Contract.objects.filter(benchmark__in=page.items).select_related("holdout__dataset")
+    newest = {row.benchmark_id: row for row in contracts.order_by("benchmark_id", "-version").distinct("benchmark_id")}
+    return Page(items=[BenchmarkRow(benchmark, newest.get(benchmark.pk)) for benchmark in page.items], next=page.next)
+
+
+def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[DatasetRow]:
+    page = newest_first(Dataset.objects.filter(_named(text)), cursor=cursor, size=size)
+    versions = DatasetVersion.objects.filter(dataset__in=page.items)
+    newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
+    return Page(items=[DatasetRow(dataset, newest.get(dataset.pk)) for dataset in page.items], next=page.next)
+
+
+def agent_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[AgentRow]:
+    page = newest_first(Agent.objects.filter(_named(text)), cursor=cursor, size=size)
+    versions = AgentVersion.objects.filter(agent__in=page.items)
+    newest = {row.agent_id: row for row in versions.order_by("agent_id", "-number").distinct("agent_id")}
+    return Page(items=[AgentRow(agent, newest.get(agent.pk)) for agent in page.items], next=page.next)
+
+
+def _named(text: str) -> Q:
+    return Q(name__icontains=text[:200]) | Q(slug__icontains=text[:200]) if text else Q()
+
+
+def contracts_of(benchmark: Benchmark) -> list[Contract]:
+    """Every version of the contract, newest first."""
+    return list(benchmark.contracts.select_related("holdout__dataset").order_by("-version"))
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVersionRow:
+    version: DatasetVersion
+    file_count: int
+
+
+def versions_of(dataset: Dataset) -> list[DatasetVersionRow]:
+    """Every version with its number of files, newest first."""
+    versions = dataset.versions.select_related("created_by").annotate(file_count=Count("files")).order_by("-number")
+    return [DatasetVersionRow(version, version.file_count) for version in versions]
+
+
+def files_of(version: DatasetVersion) -> list[DatasetFile]:
+    return list(version.files.select_related("blob").order_by("path"))
+
+
+def find_version(dataset: Dataset, text: str) -> DatasetVersion:
+    """A version of the dataset by its number (`3`), as canonical id or UUID."""
+    if text.isdecimal() and len(text) < 10:
+        version = dataset.versions.filter(number=int(text)).first()
+        if version is None:
+            raise NotFound("dataset version")
+        return version
+    version = DatasetVersion.objects.find(text)
+    if version.dataset_id != dataset.pk:
+        raise NotFound("dataset version")
+    return version
+
+
+def find_file(version: DatasetVersion, path: str) -> DatasetFile:
+    file = version.files.select_related("blob").filter(path=path).first()
+    if file is None:
+        raise NotFound("file")
+    return file
+
+
+def find_dataset_version(text: str) -> DatasetVersion:
+    """A version written as `<dataset>@<number>`, as `<dataset>` (its newest), or as its own id."""
+    name, at, number = text.partition("@")
+    if not at:
+        pk, _ = ids.spellings(DatasetVersion.prefix, text)
+        frozen = DatasetVersion.objects.select_related("dataset").filter(pk=pk).first() if pk else None
+        if frozen is not None:
+            return frozen
+    dataset = Dataset.objects.find(name)
+    version = find_version(dataset, number) if at else dataset.versions.order_by("-number").first()
+    if version is None:
+        raise NotFound("dataset version")
+    return version
+
+
+def holdout_choices(limit: int = 200) -> list[DatasetVersion]:
+    """Versions that a contract may measure on, newest first."""
+    rows = DatasetVersion.objects.filter(role=DatasetVersion.Role.HOLDOUT).select_related("dataset")
+    return list(rows.order_by("-created_at", "-pk")[:limit])
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVersionRow:
+    version: AgentVersion
+    pools: list[str]
+    files: list[AgentFile]
+
+    @property
+    def schema(self) -> str:
+        """The parameter schema as people read it; empty where a run takes no parameters."""
+        schema = self.version.parameter_schema
+        return json.dumps(schema, indent=2, ensure_ascii=False) if schema else ""
+
+
+def agent_versions_of(agent: Agent) -> list[AgentVersionRow]:
+    """Every version with its pools and code, newest first."""
+    versions = agent.versions.select_related("created_by").prefetch_related("allowed_pools__pool", "files__blob").order_by("-number")
+    return [
+        AgentVersionRow(version, sorted(allowed.pool.slug for allowed in version.allowed_pools.all()), sorted(version.files.all(), key=_path))
+        for version in versions
+    ]
+
+
+def _path(file: AgentFile) -> str:
+    return file.path
+
+
+def stored_content(blob: Blob) -> Iterator[bytes]:
+    """The bytes of a stored file of the open workspace. Raises NotFound where the store has lost it."""
+    try:
+        return store.open(blob.region, scope.current_id(), blob.sha256)
+    except store.StoreMissing as error:
+        raise NotFound("file") from error
+

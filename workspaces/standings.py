@@ -1,0 +1,107 @@
+"""What stands against each limit now: used, reserved, free, until when. Read alone by pages, under the ledger's lock by commands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Sum
+
+from workspaces import scope, units
+from workspaces.accounts import Side, lock_ledger, open_window, window_at
+from workspaces.audit import Draft
+from workspaces.models import Blob, LedgerAccount, Limit, Unit, Workspace
+from workspaces.windows import Window, words
+
+METERED = (Unit.GPU_MS, Unit.API_MICROS)  # units that runs spend, kept in the ledger
+CALENDAR = (Limit.Window.WEEK, Limit.Window.MONTH)
+NAMES = {Unit.GPU_MS: "GPU-hours", Unit.API_MICROS: "API spend", Unit.STORAGE_BYTES: "Storage", Unit.RUNS: "Runs"}
+SPANS = {Limit.Window.RUN: "a run", Limit.Window.WEEK: "a week", Limit.Window.MONTH: "a month", Limit.Window.NOW: "at once"}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One limit and what stands against it. Amounts in the unit's integers; `free` is negative where more is committed than allowed."""
+
+    name: str
+    unit: str
+    window: str
+    amount: int
+    mode: str
+    used: int
+    reserved: int
+    until: str = ""  # end of the window in words, on the workspace's clock
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+
+    @property
+    def free(self) -> int:
+        return self.amount - self.used - self.reserved
+
+
+def standings(event: Draft | None = None, *, now: datetime, runs_at_once: int | None = None) -> list[Standing]:
+    """Every limit of the open workspace with what stands against it at `now`.
+
+    With a command's draft the ledger is locked first and windows that begin are opened: nothing can change until the command commits. How
+    many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out.
+    """
+    workspace = lock_ledger() if event is not None else Workspace.objects.get(pk=scope.current_id())
+    found = []
+    kept: dict[tuple[str, str], tuple[int, int, Window]] = {}
+    for limit in Limit.objects.order_by("unit", "window", "-amount", "mode"):
+        used = reserved = 0
+        window: Window | None = None
+        if limit.window in CALENDAR:
+            key = (limit.unit, limit.window)
+            if key not in kept:
+                kept[key] = _kept(event, workspace, limit.unit, limit.window, now)
+            used, reserved, window = kept[key]
+        elif limit.unit == Unit.STORAGE_BYTES:
+            used = int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
+        elif limit.unit == Unit.RUNS:
+            if runs_at_once is None:
+                continue
+            used = runs_at_once
+        found.append(
+            Standing(
+                name=name_of(limit.unit, limit.window),
+                unit=limit.unit,
+                window=limit.window,
+                amount=limit.amount,
+                mode=limit.mode,
+                used=used,
+                reserved=reserved,
+                until=words(window.ends_at, workspace.zone or "UTC", now) if window else "",
+                starts_at=window.starts_at if window else None,
+                ends_at=window.ends_at if window else None,
+            )
+        )
+    return found
+
+
+def name_of(unit: str, window: str) -> str:
+    """How pages and certificates name a limit: `GPU-hours a week`, `Runs at once`, `Storage`."""
+    name = NAMES[Unit(unit)]
+    return name if unit == Unit.STORAGE_BYTES else f"{name} {SPANS[Limit.Window(window)]}"
+
+
+def amount_words(amount: int, unit: str) -> str:
+    """An amount with its unit: `24 GPU-hours`, `12.50`, `3.2 GB`, `48 runs`."""
+    match unit:
+        case Unit.GPU_MS:
+            return f"{units.gpu_hours(amount)} GPU-hours"
+        case Unit.API_MICROS:
+            return units.money(amount)
+        case Unit.STORAGE_BYTES:
+            return units.size(amount)
+        case _:
+            return units.plural(amount, "run", "runs")
+
+
+def _kept(event: Draft | None, workspace: Workspace, unit: str, window: str, now: datetime) -> tuple[int, int, Window]:
+    """Spent and reserved of a window, and the window."""
+    if event is not None:
+        accounts = open_window(event, unit, window, now)
+        return accounts.spent.balance, accounts.reserved.balance, accounts.window
+    span = window_at(workspace, window, now)
+    rows = LedgerAccount.objects.filter(unit=unit, window=window, starts_at=span.starts_at)
+    balances = dict(rows.values_list("side", "balance"))
+    return balances.get(Side.SPENT, 0), balances.get(Side.RESERVED, 0), span

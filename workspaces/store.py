@@ -1,0 +1,187 @@
+"""Files of workspaces, named by their content: `<root of the region>/<workspace hex>/blobs/<first two digits>/<SHA-256>`.
+
+A file is written to `incoming/` under a random name while it is hashed, forced to the disk, and moved into place whole; so a name in `blobs/`
+always holds exactly the bytes that it says. No text of a user ever becomes part of a path: only keys and hashes, checked before use.
+`LocalStore` writes with modes 0600 and 0700 and fsync, which obstore's own local store does not; a region elsewhere is another `Store`.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from django.conf import settings
+
+CHUNK = 1_048_576
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class StoreFull(OSError):  # an answer for people: there is no room
+    """The disk of the region has no room; nothing was kept."""
+
+
+class StoreMissing(LookupError):  # an answer: no such file
+    """There is no file with this hash in the workspace's part of the store."""
+
+
+class Store(Protocol):
+    """What a region's store can do; `sha256` is 64 lower-case hex digits."""
+
+    def put_stream(self, workspace_id: uuid.UUID, chunks: Iterable[bytes]) -> tuple[str, int]: ...
+    def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]: ...
+    def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None: ...
+    def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool: ...
+    def remove(self, workspace_id: uuid.UUID, sha256: str) -> None: ...
+    def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]: ...
+    def sweep_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """A region in a folder of this machine."""
+
+    root: Path
+
+    def put_stream(self, workspace_id: uuid.UUID, chunks: Iterable[bytes]) -> tuple[str, int]:
+        """Keep the bytes; returns (SHA-256, how many). The same content again keeps one file. Raises StoreFull, and what `chunks` raises."""
+        incoming = self._folder(workspace_id, "incoming")
+        temporary = incoming / secrets.token_hex(16)
+        try:
+            sha256, count = _write(temporary, chunks)
+            target = self._folder(workspace_id, "blobs", sha256[:2]) / sha256
+            if target.exists():
+                os.utime(target)  # young again, so that a sweep of files without a row leaves it
+                temporary.unlink()
+            else:
+                temporary.rename(target)
+                _sync_folder(target.parent)
+        except BaseException as error:
+            temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                raise StoreFull(error.errno, "There is no room left in the store.") from error
+            raise
+        return sha256, count
+
+    def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing before the first piece."""
+        place = self._place(workspace_id, sha256)
+        if not place.is_file():
+            raise StoreMissing(sha256)
+        return _pieces(place, start, end)
+
+    def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None:
+        """Where the file lies on this machine, for staging; None where it is missing."""
+        place = self._place(workspace_id, sha256)
+        return place if place.is_file() else None
+
+    def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool:
+        return self._place(workspace_id, sha256).is_file()
+
+    def remove(self, workspace_id: uuid.UUID, sha256: str) -> None:
+        """Remove one file; no word where it is gone already. The caller knows that no row names it."""
+        self._place(workspace_id, sha256).unlink(missing_ok=True)
+
+    def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]:
+        """Hashes of the files that have not been put for so long."""
+        before = time.time() - older_than_seconds
+        for path in sorted(self._base(workspace_id).glob("blobs/*/*")):
+            if _SHA256.fullmatch(path.name) and path.stat().st_mtime < before:
+                yield path.name
+
+    def sweep_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int:
+        """Remove what a killed process left in `incoming/`; returns how many files."""
+        before, count = time.time() - older_than_seconds, 0
+        for path in self._base(workspace_id).glob("incoming/*"):
+            if path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
+                count += 1
+        return count
+
+    def _base(self, workspace_id: uuid.UUID) -> Path:
+        if not isinstance(workspace_id, uuid.UUID):
+            raise TypeError("The store knows workspaces by their key.")
+        return self.root / workspace_id.hex
+
+    def _place(self, workspace_id: uuid.UUID, sha256: str) -> Path:
+        if not _SHA256.fullmatch(sha256):
+            raise StoreMissing("This is no SHA-256.")
+        return self._base(workspace_id) / "blobs" / sha256[:2] / sha256
+
+    def _folder(self, workspace_id: uuid.UUID, *parts: str) -> Path:
+        """The folder, made with mode 0700 where it is missing, each parent made durable in its own parent."""
+        folder = self._base(workspace_id).joinpath(*parts)
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
+        for place in reversed(missing):
+            place.mkdir(mode=0o700, exist_ok=True)
+            _sync_folder(place.parent)
+        return folder
+
+
+def _write(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
+    digest, count = hashlib.sha256(), 0
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb", buffering=CHUNK) as file:
+        for chunk in chunks:
+            file.write(chunk)
+            digest.update(chunk)
+            count += len(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest(), count
+
+
+def _pieces(path: Path, start: int, end: int | None) -> Iterator[bytes]:
+    with path.open("rb", buffering=0) as file:
+        file.seek(start)
+        left = None if end is None else max(end - start, 0)
+        while left is None or left > 0:
+            piece = file.read(CHUNK if left is None else min(CHUNK, left))
+            if not piece:
+                return
+            if left is not None:
+                left -= len(piece)
+            yield piece
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def store_of(region: str) -> Store:
+    """The store of a region of the settings; KeyError names a region that is not configured."""
+    return LocalStore(Path(settings.LABSITE_REGIONS[region]))
+
+
+# The same, by the name of the region, as callers mostly have it.
+
+
+def put_stream(region: str, workspace_id: uuid.UUID, chunks: Iterable[bytes]) -> tuple[str, int]:
+    return store_of(region).put_stream(workspace_id, chunks)
+
+
+def open(region: str, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:  # noqa: A001  # read as store.open(...)
+    return store_of(region).open(workspace_id, sha256, start=start, end=end)
+
+
+def local_path(region: str, workspace_id: uuid.UUID, sha256: str) -> Path | None:
+    return store_of(region).local_path(workspace_id, sha256)
+
+
+def exists(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:
+    return store_of(region).exists(workspace_id, sha256)
+
+
+def remove(region: str, workspace_id: uuid.UUID, sha256: str) -> None:
+    store_of(region).remove(workspace_id, sha256)

@@ -1,0 +1,89 @@
+"""Files that a request carries, streamed into the store: the raw body, or the parts of a form.
+
+A form ends with the field `complete`. Django reads a form that was cut as one that ended early; without its last field it was cut, and
+nothing is kept. A raw body is measured against its Content-Length.
+"""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest
+from django.http.request import UnreadablePostError
+
+from workspaces.audit import Refusal
+from workspaces.bundles import MAX_BYTES, BadBundle, read_bundle
+from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.store import CHUNK
+from workspaces.units import size
+
+CUT = "The upload was cut before its end. Nothing was kept; send it again."
+
+
+def announced_bytes(request: HttpRequest) -> int:
+    """The Content-Length. Refuses a body without one, an empty one, and one larger than an upload may be."""
+    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+        raise Refusal("Send the file with its Content-Length; a chunked body is not taken.", field="file")
+    text = str(request.META.get("CONTENT_LENGTH") or "0")
+    count = int(text) if text.isdecimal() and len(text) < 20 else 0
+    if count == 0:
+        raise Refusal("The file is empty: there is nothing in it to keep. Send a file with content.", field="file")
+    if count > settings.UPLOAD_BYTES:
+        raise Refusal(f"An upload may have {size(settings.UPLOAD_BYTES)}; this one announces {size(count)}.", field="file")
+    return count
+
+
+def receive_body(request: HttpRequest, path: str, *, has_header: bool = True) -> StoredFile:
+    """Stream the raw body into the store as the file `path`."""
+    count = announced_bytes(request)
+    return receive_file(path, _body(request), expected_bytes=count, most_bytes=settings.UPLOAD_BYTES, has_header=has_header)
+
+
+def _body(request: HttpRequest) -> Iterator[bytes]:
+    try:
+        while chunk := request.read(CHUNK):
+            yield chunk
+    except UnreadablePostError as error:
+        raise Refusal(CUT, field="file") from error
+
+
+def form_files(request: HttpRequest, name: str) -> list[UploadedFile]:
+    """The files of one field of a form, which Django has put into a temporary file each. Refuses a form that was cut."""
+    try:
+        files = request.FILES.getlist(name)
+        is_whole = bool(request.POST.get("complete"))
+    except UnreadablePostError as error:
+        raise Refusal(CUT, field=name) from error
+    if files and not is_whole:
+        raise Refusal(CUT, field=name)
+    return files
+
+
+def receive_form_files(request: HttpRequest, name: str, *, has_header: bool = True) -> list[StoredFile]:
+    """Stream every file of a form's field into the store, under the name that it was sent with."""
+    announced_bytes(request)
+    return [receive_part(file, has_header=has_header) for file in form_files(request, name)]
+
+
+def receive_part(file: UploadedFile, *, has_header: bool = True) -> StoredFile:
+    return receive_file(file.name or "", file.chunks(CHUNK), expected_bytes=file.size, has_header=has_header)
+
+
+def receive_bundle(request: HttpRequest, name: str) -> list[StoredFile]:
+    """The code of an agent out of a form: one zip or tar.gz, or else the files themselves."""
+    if announced_bytes(request) > MAX_BYTES:
+        raise Refusal(f"A bundle may have {size(MAX_BYTES)}.", field=name)
+    files = form_files(request, name)
+    if not files:
+        raise Refusal("An agent version needs its code: a zip, a tar.gz, or the files themselves.", field=name)
+    if len(files) > 1 or not (files[0].name or "").lower().endswith((".zip", ".tar.gz", ".tgz")):
+        return [receive_part(file) for file in files]
+    try:
+        with files[0].open() as archive:
+            return [receive_file(file.path, file.chunks, is_executable=file.is_executable) for file in read_bundle(archive)]
+    except BadBundle as error:
+        raise Refusal(str(error), field=name) from error
+
+
+def is_form(request: HttpRequest) -> bool:
+    return request.content_type == "multipart/form-data"

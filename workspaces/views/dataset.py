@@ -1,0 +1,74 @@
+"""Pages of datasets but for the dataset itself, which tells what runs read it (runs/views/dataset.py)."""
+
+from django.http import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+
+from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version
+from workspaces.downloads import attachment
+from workspaces.forms.dataset import DatasetEditForm, DatasetForm, UploadForm
+from workspaces.models import Dataset
+from workspaces.pages import PageRequest, redirect
+from workspaces.queries.registry import dataset_rows, find_file, find_version, stored_content
+from workspaces.uploads import receive_form_files
+from workspaces.views.form_page import form_page
+from workspaces.views.registry_list import list_query
+
+
+def dataset_list(request: PageRequest) -> HttpResponseBase:
+    text, cursor = list_query(request)
+    page = dataset_rows(text=text, cursor=cursor)
+    return render(request, "workspaces/dataset_list.html", {"rows": page.items, "next_cursor": page.next or "", "text": text})
+
+
+def dataset_new(request: PageRequest) -> HttpResponseBase:
+    form = DatasetForm(request.POST or None)
+
+    def save(form: DatasetForm) -> HttpResponseBase:
+        dataset = create_dataset(actor=request.actor, **form.cleaned_data)
+        return redirect("dataset-upload", request.workspace.slug, dataset.slug)
+
+    above = reverse("dataset-list", args=[request.workspace.slug])
+    lead = "First what it is; its files come next."
+    return form_page(request, form, save, title="New dataset", submit="Create dataset", lead=lead, trail=(("Datasets", above),), back=above)
+
+
+def dataset_edit(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    initial = {name: getattr(found, name) for name in ("name", "description", "origin", "licence")}
+    form = DatasetEditForm(request.POST or None, initial=initial)
+
+    def save(form: DatasetEditForm) -> HttpResponseBase:
+        change_dataset(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    return form_page(request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found))
+
+
+def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = UploadForm(request.POST or None, request.FILES or None) if request.method == "POST" else UploadForm()
+
+    def save(form: UploadForm) -> HttpResponseBase:
+        given = form.cleaned_data
+        files = receive_form_files(request, "file", has_header=given["has_header"])
+        kept = {name: given[name] for name in ("role", "source", "records", "reason")}
+        import_dataset_version(actor=request.actor, dataset=found, files=files, **kept)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    title = f"Upload a version of {found.name}"
+    lead = "A version is frozen: runs name it by its content, and it never changes."
+    return form_page(request, form, save, title=title, submit="Upload version", lead=lead, trail=_trail(request, found), back=_url(request, found))
+
+
+def dataset_file(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
+    file = find_file(find_version(Dataset.objects.find(dataset), version), path)
+    return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+
+
+def _trail(request: PageRequest, dataset: Dataset) -> tuple[tuple[str, str], ...]:
+    return (("Datasets", reverse("dataset-list", args=[request.workspace.slug])), (dataset.name, _url(request, dataset)))
+
+
+def _url(request: PageRequest, dataset: Dataset) -> str:
+    return reverse("dataset", args=[request.workspace.slug, dataset.slug])
