@@ -17,7 +17,7 @@ from workspaces.queries.site_chain import seal_site, site_events
 log = structlog.get_logger(__name__)
 
 TICK_SECONDS = 1.0
-SWEEP_SECONDS = 60  # a workspace with nothing in its queue: expiries, windows
+SWEEP_SECONDS = 60  # expiries, blobs that nobody names
 LOCK_KEY = 0x6C61622D636C6B  # "lab-clk"
 
 
@@ -70,8 +70,10 @@ class Clock:
         """Names of the jobs that a workspace wants this second."""
         if workspace.open_attempts:
             yield "watch_attempts"
+        if workspace.queued:
+            yield "dispatch_run"  # looks at the whole queue of the workspace, whichever bell was lost
         swept = self.swept.get(workspace.workspace_id)
-        if workspace.queued or swept is None or (now - swept).total_seconds() >= SWEEP_SECONDS:
+        if swept is None or (now - swept).total_seconds() >= SWEEP_SECONDS:
             self.swept[workspace.workspace_id] = now
             yield "sweep_workspace"
         if checkpoint.is_due(checkpoint.name_of(workspace.workspace_id), count=workspace.events, now=now):

@@ -1,10 +1,11 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
-from runs.views import approval, artifact, benchmark, dataset, home, launch, log, metric, queue, run, run_list
+from runs.views import approval, artifact, benchmark, dataset, home, launch, log, metric, pool, queue, run, run_list
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 from workspaces.views import benchmark as registered_benchmark
 from workspaces.views import dataset as registered_dataset
+from workspaces.views import pool as bound_pool
 
 urlpatterns = [
     page("", home.home, name="home", needs=Permission.VIEW),
@@ -87,4 +88,24 @@ urlpatterns = [
         needs=Permission.VIEW,
         kind=Kind.DATASET,
     ),
+    page("pools/", bound_pool.pool_list, name="pool-list", needs=Permission.VIEW, kind=Kind.POOL),
+    page("pools/new/", bound_pool.pool_bind, name="pool-bind", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("GET", "POST")),
+    page("pools/<str:pool>/", pool.pool, name="pool", needs=Permission.VIEW, kind=Kind.POOL),
+    page(
+        "pools/<str:pool>/change/",
+        bound_pool.pool_change,
+        name="pool-change",
+        needs=Permission.MANAGE_POOL,
+        kind=Kind.POOL,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "pools/<str:pool>/unbind/",
+        bound_pool.pool_unbind,
+        name="pool-unbind",
+        needs=Permission.MANAGE_POOL,
+        kind=Kind.POOL,
+        methods=("GET", "POST"),
+    ),
+    page("pools/<str:pool>/open/", bound_pool.pool_open, name="pool-open", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("POST",)),
 ]

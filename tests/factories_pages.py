@@ -7,7 +7,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from runs.models import Artifact, Attempt, Evaluation, MetricChunk, MetricSeries, Run, RunLine, Watch
+from runs.models import Artifact, Attempt, Evaluation, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Watch
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, command
@@ -29,14 +29,22 @@ def client_of(actor: Actor) -> Client:
 
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def copy_runs(event: Draft, *, actor: Actor, pattern: Run, count: int, statuses: Sequence[str] = ("succeeded",), **values: Any) -> list[Run]:
+def copy_runs(
+    event: Draft, /, *, actor: Actor, pattern: Run, count: int, statuses: Sequence[str] = ("succeeded",), **values: Any
+) -> list[Run]:
     """`count` rows like `pattern`, an hour apart into the past, ended where their status is an end."""
     now, first = timezone.now(), (Run.objects.order_by("-number").values_list("number", flat=True).first() or 0) + 1
-    fields = {field.attname: getattr(pattern, field.attname) for field in Run._meta.concrete_fields if field.name not in ("id", "created_at")}
+    fields = {
+        field.attname: getattr(pattern, field.attname) for field in Run._meta.concrete_fields if field.name not in ("id", "created_at")
+    }
     made = []
     for index in range(count):
         status = statuses[index % len(statuses)]
-        run = Run(**fields | values | {"id": ids.uuid7(), "number": first + index, "name": values.get("name") or f"run-{first + index:05d}", "status": status})
+        run = Run(
+            **fields
+            | values
+            | {"id": ids.uuid7(), "number": first + index, "name": values.get("name") or f"run-{first + index:05d}", "status": status}
+        )
         run.created_at = now - timedelta(hours=index)
         run.started_at = run.created_at if status not in ("queued", "awaiting_approval") else None
         run.ended_at = run.created_at + timedelta(minutes=5) if run.is_terminal else None
@@ -48,10 +56,17 @@ def copy_runs(event: Draft, *, actor: Actor, pattern: Run, count: int, statuses:
 
 
 @command(Verb.EVALUATION_RECORDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def score_runs(event: Draft, *, actor: Actor, scores: dict[Run, tuple[float, float | None]], **values: Any) -> None:
+def score_runs(event: Draft, /, *, actor: Actor, scores: dict[Run, tuple[float, float | None]], **values: Any) -> None:
     """Record (value, standard error) of each run under the contract it ran with."""
     made = [
-        Evaluation(run=run, benchmark_id=run.benchmark_id, contract_id=run.contract_id, value=value, standard_error=error, **{"metric": "accuracy", **values})
+        Evaluation(
+            run=run,
+            benchmark_id=run.benchmark_id,
+            contract_id=run.contract_id,
+            value=value,
+            standard_error=error,
+            **{"metric": "accuracy", **values},
+        )
         for run, (value, error) in scores.items()
     ]
     Evaluation.objects.bulk_create(made)
@@ -59,18 +74,24 @@ def score_runs(event: Draft, *, actor: Actor, scores: dict[Run, tuple[float, flo
 
 
 @command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def set_run(event: Draft, *, actor: Actor, run: Run, **values: Any) -> None:
+def set_run(event: Draft, /, *, actor: Actor, run: Run, **values: Any) -> None:
     event.change(run, **values)
 
 
 @command(Verb.ATTEMPT_STARTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def add_attempt(event: Draft, *, actor: Actor, run: Run, number: int = 1, **values: Any) -> Attempt:
+def add_attempt(event: Draft, /, *, actor: Actor, run: Run, number: int = 1, **values: Any) -> Attempt:
     key = ids.uuid7()
     attempt = Attempt.objects.create(
         id=key, run=run, pool_id=run.pool_id, number=number, key=f"lab-test-{key.hex}", fence=number, **{"status": "running", **values}
     )
     event.created(attempt)
     return attempt
+
+
+@command(Verb.ATTEMPT_STARTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def leave_queue(event: Draft, /, *, actor: Actor, item: QueueItem) -> None:
+    event.deleting(item)
+    item.delete()
 
 
 def see(attempt: Attempt, **values: Any) -> Watch:
@@ -86,7 +107,9 @@ def add_series(run: Run, key: str, values: Sequence[float], *, first_step: int =
         defaults={"count": len(values), "last": values[-1], "last_step": len(values) - 1, "minimum": min(numbers), "maximum": max(numbers)},
     )
     steps = list(range(first_step, first_step + len(values)))
-    MetricChunk.objects.create(series=series, attempt_number=attempt, steps=steps, values=list(values), times=[1_700_000_000.0 + step for step in steps])
+    MetricChunk.objects.create(
+        series=series, attempt_number=attempt, steps=steps, values=list(values), times=[1_700_000_000.0 + step for step in steps]
+    )
     return series
 
 
@@ -95,7 +118,7 @@ def add_line(attempt: Attempt, number: int, type: str, **body: Any) -> RunLine: 
 
 
 @command(Verb.ARTIFACT_STORED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def add_artifact(event: Draft, *, actor: Actor, run: Run, path: str, content: bytes, kind: str = "file") -> Artifact:
+def add_artifact(event: Draft, /, *, actor: Actor, run: Run, path: str, content: bytes, kind: str = "file") -> Artifact:
     file = receive_file("file", [content])
     blob = keep_blob(event, file.sha256, file.bytes)
     artifact = Artifact.objects.create(run=run, path=path, name=path.rsplit("/", 1)[-1][:250], kind=kind, blob=blob)

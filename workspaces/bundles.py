@@ -175,5 +175,15 @@ def _readable(what: str) -> Iterator[None]:
         yield
     except BadBundle:
         raise
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, OSError, NotImplementedError, RuntimeError, struct.error, UnicodeError) as error:
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+        struct.error,
+        UnicodeError,
+    ) as error:
         raise BadBundle(f"The {what} is broken and cannot be read: {str(error)[:200]}") from error

@@ -5,6 +5,7 @@ nothing is kept. A raw body is measured against its Content-Length.
 """
 
 from collections.abc import Iterator
+from typing import BinaryIO, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -80,7 +81,7 @@ def receive_bundle(request: HttpRequest, name: str) -> list[StoredFile]:
         return [receive_part(file) for file in files]
     try:
         with files[0].open() as archive:
-            return [receive_file(file.path, file.chunks, is_executable=file.is_executable) for file in read_bundle(archive)]
+            return [receive_file(file.path, file.chunks, is_executable=file.is_executable) for file in read_bundle(cast(BinaryIO, archive))]
     except BadBundle as error:
         raise Refusal(str(error), field=name) from error
 

@@ -2,7 +2,7 @@
 
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
-from workspaces.views import agent, event, invitation, member, preferences, token, workspace
+from workspaces.views import agent, approval, budget, event, invitation, member, objective, preferences, token, workspace
 
 urlpatterns = [
     site_page("", workspace.start, name="start", needs="signed_in"),
@@ -28,9 +28,7 @@ urlpatterns = [
         methods=("POST",),
     ),
     page("members/", member.member_list, name="member-list", needs=Permission.VIEW, kind=Kind.MEMBER),
-    page(
-        "members/add/", member.member_add, name="member-add", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, methods=("GET", "POST")
-    ),
+    page("members/add/", member.member_add, name="member-add", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, methods=("GET", "POST")),
     page("members/leave/", member.member_leave, name="member-leave", needs=Permission.VIEW, methods=("POST",)),
     page("members/<str:member>/", member.member, name="member", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER),
     page(
@@ -91,4 +89,37 @@ urlpatterns = [
     page("audit/csv/", event.event_list_csv, name="event-list-csv", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("audit/verify/", event.event_verify, name="event-verify", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("audit/<str:event>/", event.event, name="event", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
+    page("budget/", budget.budget, name="budget", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page(
+        "budget/limits/new/", budget.limit_set, name="limit-set", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, methods=("GET", "POST")
+    ),
+    page(
+        "budget/limits/<str:limit>/change/",
+        budget.limit_change,
+        name="limit-change",
+        needs=Permission.MANAGE_BUDGET,
+        kind=Kind.BUDGET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "budget/limits/<str:limit>/remove/",
+        budget.limit_remove,
+        name="limit-remove",
+        needs=Permission.MANAGE_BUDGET,
+        kind=Kind.BUDGET,
+        methods=("GET", "POST"),
+    ),
+    page("ledger/", budget.ledger, name="ledger", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page("ledger/csv/", budget.ledger_csv, name="ledger-csv", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page("objective/", objective.objective, name="objective", needs=Permission.VIEW, kind=Kind.WORKSPACE),
+    page(
+        "objective/set/",
+        objective.objective_set,
+        name="objective-set",
+        needs=Permission.MANAGE_WORKSPACE,
+        kind=Kind.WORKSPACE,
+        methods=("GET", "POST"),
+    ),
+    page("approvals/", approval.approval_list, name="approval-list", needs=Permission.VIEW, kind=Kind.APPROVAL),
+    page("approvals/<str:approval>/", approval.approval, name="approval", needs=Permission.VIEW, kind=Kind.APPROVAL),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from runs.forms.parameters import PREFIX, parameter_fields, parameters_of
+from runs.forms.parameters import PREFIX, as_text, parameter_fields, parameters_of
 from runs.launch import LaunchRequest
 from runs.queries.launch_choices import LaunchChoices, artifact_label, dataset_label, versions_of
 
@@ -111,7 +111,7 @@ def _with_parameters(given: QueryDict | None) -> QueryDict | None:
     spread = given.copy()
     for name, value in list(parameters.items())[:100]:
         if f"{PREFIX}{name}" not in spread:
-            spread[f"{PREFIX}{name}"] = value if isinstance(value, str) else json.dumps(value)
+            spread[f"{PREFIX}{name}"] = as_text(value)
     return spread
 
 

@@ -104,10 +104,15 @@ class Number(forms.FloatField):
 def _choice(values: Any, options: dict[str, Any]) -> forms.Field | None:
     if not isinstance(values, list) or not values or not all(isinstance(value, str | int | float | bool) for value in values):
         return None
-    by_text = {json.dumps(value): value for value in values}
+    by_text = {as_text(value): value for value in values}
     words = [("", "default"), *((text, str(value)) for text, value in by_text.items())]
-    initial = json.dumps(options["initial"]) if options["initial"] is not None else None
+    initial = as_text(options["initial"]) if options["initial"] is not None else None
     return forms.TypedChoiceField(choices=words, coerce=by_text.__getitem__, empty_value=None, **options | {"initial": initial})
+
+
+def as_text(value: Any) -> str:
+    """A parameter as its field is given it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _bound(entry: dict[str, Any], name: str) -> int | None:

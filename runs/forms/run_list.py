@@ -48,7 +48,9 @@ class RunFilterForm(forms.Form):
         self._select("agent", "Any agent", choices.agents)
         self._select("pool", "Any pool", choices.pools)
         self._select("person", "Anyone", choices.people)
-        self.fields["q"].widget = forms.TextInput(attrs={"type": "search", "placeholder": "Name or number", "aria-label": "Name or number"})
+        self.fields["q"].widget = forms.TextInput(
+            attrs={"type": "search", "class": "filter-text", "placeholder": "Name or number", "aria-label": "Name or number"}
+        )
         self.fields["since"].widget.attrs["aria-label"] = "Asked for since"
 
     def _select(self, name: str, empty: str, choices: Sequence[tuple[str, object]]) -> None:

@@ -20,7 +20,8 @@ def harvest(place: Pool, attempt: Attempt) -> Harvest:
     workspace = Workspace.objects.get(pk=scope.current_id())
     key, room = attempt.key, workspace.pk.hex
     lines = list(RunLine.objects.filter(attempt=attempt, type__in=["artifact", "score"]).order_by("number"))
-    named = {line.body["path"]: line.body for line in lines if line.type == "artifact"}
+    # A run may name its file as it stands in its folder, or below outputs/.
+    named = {line.body["path"].removeprefix("outputs/"): line.body for line in lines if line.type == "artifact"}
     listed = place.outputs(room, key)
     kept: list[Collected] = []
     unreadable: list[str] = []

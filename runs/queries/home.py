@@ -145,7 +145,15 @@ def running_now() -> Now:
     values = {(run_id, key): last for run_id, key, last in MetricSeries.objects.filter(run__in=rows).values_list("run_id", "key", "last")}
     reasons = {waiting.run.pk: waiting.reason for waiting in waiting_runs(ROWS_SHOWN * 4)} if counts[R.QUEUED] else {}
     return Now(
-        rows=[NowRow(run, watches.get(run.pk), values.get((run.pk, run.contract.metric)), reasons.get(run.pk, "")) for run in rows],
+        rows=[
+            NowRow(
+                run,
+                watches.get(run.pk),
+                values.get((run.pk, run.contract.metric)),
+                reasons.get(run.pk, "") if run.status == R.QUEUED else "",
+            )
+            for run in rows
+        ],
         running=running,
         waiting=counts[R.QUEUED],
         held=counts[R.AWAITING_APPROVAL],
@@ -197,34 +205,39 @@ class Block:
     """What holds work up, and where it can be changed: the name of a page and what it wants besides the workspace."""
 
     words: str
+    lines: tuple[str, ...] = ()
     page: str = ""
     arguments: tuple[str, ...] = ()
+    act: str = "Look"
 
 
 def blocks(workspace: Workspace, limits: list[Standing], now: Now) -> list[Block]:
     found: list[Block] = []
     if workspace.status == Workspace.Status.CONFIGURING:
-        missing = [step.missing for step in creation_steps(workspace) if not step.is_done]
-        found += [Block(words, "workspace-setup") for words in missing] or [
-            Block("Everything is settled: open the workspace for launches.", "workspace-setup")
-        ]
+        steps = creation_steps(workspace)
+        missing = tuple(step.missing for step in steps if not step.is_done)
+        words = (
+            f"Nothing can run yet: {len(missing)} of {len(steps)} steps of setting up are missing."
+            if missing
+            else "All is set up: open it for launches."
+        )
+        found.append(Block(words, missing, "workspace-setup", act="Set up"))
     elif workspace.status == Workspace.Status.ARCHIVED:
         found.append(Block("The workspace is archived: everything can be read, nothing launched."))
     for pool in Pool.objects.filter(Q(is_accepting=False) | Q(engine__is_accepting=False)).order_by("slug"):
-        found.append(Block(f"{pool.slug} takes no new work.", "pool", (pool.slug,)))
+        found.append(Block(f"{pool.slug} takes no new work.", page="pool", arguments=(pool.slug,)))
     for standing in limits:
         if standing.mode == Limit.Mode.STOP and standing.unit != Unit.RUNS and standing.window != Limit.Window.RUN and standing.free <= 0:
             until = f" It frees up {standing.until}." if standing.until else ""
-            found.append(Block(f"{standing.name}: nothing is left.{until}", "budget"))
+            found.append(Block(f"{standing.name}: nothing is left.{until}", page="budget"))
     silent = sum(row.is_unanswered for row in now.rows)
     if silent:
-        found.append(
-            Block(f"The pool does not answer about {silent} {'run' if silent == 1 else 'runs'}; their budget stays held.", "run-list")
-        )
+        what = "1 run; its budget stays held" if silent == 1 else f"{silent} runs; their budget stays held"
+        found.append(Block(f"The pool does not answer about {what}.", page="run-list"))
     if now.waiting:
         reason = next((row.waits for row in now.rows if row.waits and not row.waits.startswith("It is next")), "")
         if reason:
-            found.append(Block(f"{now.waiting} {'run waits' if now.waiting == 1 else 'runs wait'} for a pool. {reason}", "queue"))
+            found.append(Block(f"{now.waiting} {'run waits' if now.waiting == 1 else 'runs wait'} for a pool.", (reason,), page="queue"))
     return found
 
 

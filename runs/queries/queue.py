@@ -9,6 +9,7 @@ from django.utils import timezone
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Run
 from workspaces.models import Limit, Pool, Unit
+from workspaces.units import duration
 
 SHOWN = 500
 
@@ -91,12 +92,9 @@ def _why(item: QueueItem, place: int, room: _Room, at_once: int, stop: Limit | N
 def _next(room: _Room) -> str:
     if room.first_to_end is None or room.ends_by is None:
         return "no end is known"
-    minutes = max(0, int((room.ends_by - timezone.now()).total_seconds() // 60))
-    return (
-        f"{room.first_to_end.name[:60]} ends within {minutes} min at the latest"
-        if minutes
-        else f"{room.first_to_end.name[:60]} is bound to end now"
-    )
+    seconds = (room.ends_by - timezone.now()).total_seconds()
+    name = room.first_to_end.name[:60]
+    return f"{name} ends within {duration(seconds)} at the latest" if seconds > 0 else f"{name} is bound to end now"
 
 
 def _slots(count: int) -> str:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from runs.terminal import plain
 from workspaces.models import AuditEvent, EventPayload
 from workspaces.verbs import Verb
 
 V = Verb
+LABEL_SHOWN = 60  # characters
 # What everybody with a right to look may see on the home page: what was registered, launched, decided and given.
 WORDS: dict[str, str] = {
     V.WORKSPACE_ACTIVATED: "opened {label} for launches",
@@ -63,7 +65,7 @@ def lines_of_events(events: list[AuditEvent], labels: dict[object, str] | None =
     bodies = dict(EventPayload.objects.filter(event__in=events).values_list("event_id", "body"))
     return [
         EventLine(
-            sentence=sentence(event, (labels or {}).get(event.subject_id, event.subject_label)),
+            sentence=sentence(event, plain((labels or {}).get(event.subject_id, event.subject_label))),
             moment=event.recorded_at,
             reason=str((bodies.get(event.pk) or {}).get("reason", "")),
         )
@@ -72,7 +74,8 @@ def lines_of_events(events: list[AuditEvent], labels: dict[object, str] | None =
 
 
 def sentence(event: AuditEvent, label: str) -> str:
-    """`Anna launched train-0007`."""
+    """`Anna launched train-0007`; a long name is cut."""
+    label = label if len(label) <= LABEL_SHOWN else f"{label[: LABEL_SHOWN - 1]}…"
     words = WORDS.get(event.verb)
     actor = event.actor_label + (f" for {event.behalf_label}" if event.behalf_label else "")
     if words is None:

@@ -28,15 +28,16 @@ class RunState:
     approval: Approval | None  # what the run waits for
 
     @property
-    def spent_gpu_ms(self) -> int:
-        """What is charged; while the run holds its reservation the charge is not known yet."""
-        return self.run.spent_gpu_ms
+    def gpu_ms(self) -> int:
+        """What was spent; before the end what is held for it, and before anything is held what was asked for."""
+        if self.run.is_terminal:
+            return self.run.spent_gpu_ms
+        return self.run.reserved_gpu_ms or int(self.run.frozen["limits"]["gpu_ms"])
 
     @property
     def cost_micros(self) -> int:
-        return cost_micros(self.run.spent_gpu_ms or self.run.reserved_gpu_ms, self.run.pool) + (
-            self.run.spent_api_micros or self.run.reserved_api_micros
-        )
+        api_micros = self.run.spent_api_micros if self.run.is_terminal else max(self.run.reserved_api_micros, self.run.spent_api_micros)
+        return cost_micros(self.gpu_ms, self.run.pool) + api_micros
 
     @property
     def is_settled(self) -> bool:

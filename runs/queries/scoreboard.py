@@ -34,12 +34,9 @@ class Scoreboard:
         return self.scores[0] if self.scores and self.scores[0].rank is not None else None
 
     @property
-    def lead(self) -> float | None:
-        """By how much the leader is ahead of the next lower rank, as a positive number; None where nobody follows."""
-        if self.leader is None:
-            return None
-        follower = next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
-        return None if follower is None else abs(self.leader.evaluation.value - follower.evaluation.value)
+    def follower(self) -> Score | None:
+        """The first of the next lower rank."""
+        return next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
 
     @property
     def tied(self) -> int:
@@ -47,16 +44,28 @@ class Scoreboard:
         return sum(1 for score in self.scores if score.rank == 1)
 
     @property
-    def lead_in_errors(self) -> float | None:
-        """The lead in standard errors of the difference; None where an error is not known. Under 2 it may be chance."""
-        follower = next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
-        if self.leader is None or follower is None or self.lead is None:
+    def lead(self) -> float | None:
+        """By how much the leader is ahead of the next lower rank, as a positive number; None where nobody follows."""
+        if self.leader is None or self.follower is None:
             return None
-        first, second = self.leader.evaluation.standard_error, follower.evaluation.standard_error
+        return abs(self.leader.evaluation.value - self.follower.evaluation.value)
+
+    @property
+    def lead_error(self) -> float | None:
+        """Standard error of the lead, the two scores taken as independent; None where one of them reported none."""
+        if self.leader is None or self.follower is None:
+            return None
+        first, second = self.leader.evaluation.standard_error, self.follower.evaluation.standard_error
         if first is None or second is None or not math.isfinite(first) or not math.isfinite(second):
             return None
-        error = math.hypot(first, second)
-        return self.lead / error if error > 0 else math.inf
+        return math.hypot(first, second)
+
+    @property
+    def lead_in_errors(self) -> float | None:
+        """The lead in its own standard errors; None where the error is not known. Under 2 it may be chance."""
+        if self.lead is None or self.lead_error is None:
+            return None
+        return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
 def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) -> Scoreboard:
@@ -69,7 +78,7 @@ def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) 
     return Scoreboard(
         contract=contract,
         scores=[
-            Score(None if row.is_unranked else row.place, row, True, row.run.pool.isolation != Pool.Isolation.NONE)
+            Score(None if getattr(row, "is_unranked") else getattr(row, "place"), row, True, row.run.pool.isolation != Pool.Isolation.NONE)
             for row in ranked(_related(current), contract)[:limit]
         ],
         older=[Score(None, row, False, row.run.pool.isolation != Pool.Isolation.NONE) for row in older],

@@ -38,6 +38,12 @@ def exact(value: float) -> str:
 
 
 @register.filter
+def as_set(value: float | None) -> str:
+    """A number as a person set it, without digits that they did not write: `0.9`, `1700`."""
+    return units.MISSING if value is None else f"{value:.10g}"
+
+
+@register.filter
 def score_parts(score: Evaluation | None) -> tuple[str, str]:
     """Value and uncertainty of a score, rounded together: `("0.841", "0.012")`; the second is "" where none is known."""
     if score is None:

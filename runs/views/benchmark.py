@@ -40,7 +40,7 @@ def _answer(benchmark: Benchmark, board: Scoreboard) -> str:
         return f"{plural(board.tied, 'run', 'runs')} share the lead with {value}{unit}"
     if board.lead is None:
         return f"{leader.evaluation.run.name} leads with {value}{unit}, the only score so far"
-    return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead)} ahead"
+    return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead, board.lead_error)} ahead"
 
 
 def _checks(board: Scoreboard) -> list[dict[str, str]]:
@@ -54,7 +54,9 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
             "verdict": "yes" if holdout else "unknown",
             "observed": f"version {holdout.number}" if holdout else "none named",
             "required": "",
-            "line": holdout.dataset.name if holdout else "The contract names no holdout, so nothing says that the runs had not seen the data.",
+            "line": holdout.dataset.name
+            if holdout
+            else "The contract names no holdout, so nothing says that the runs had not seen the data.",
         },
         {
             "name": "The lead is larger than chance",

@@ -48,7 +48,10 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
     tab = request.GET.get("tab", "overview")
     tab = tab if tab in TABS else "overview"
     if request.GET.get("part") == "live":
-        return live(request, "runs/run_live.html", _live(request, found, tab, is_part=True))
+        response = live(request, "runs/run_live.html", _live(request, found, tab, is_part=True))
+        if found.is_terminal:
+            response["HX-Refresh"] = "true"  # what may be done with it has changed as well: the whole page is asked for anew
+        return response
     context = _live(request, found, tab, is_part=False) | {
         "tabs": TABS,
         "tab_template": f"runs/run_{tab}.html",

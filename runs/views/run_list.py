@@ -33,12 +33,14 @@ def run_list(request: PageRequest) -> HttpResponseBase:
     except BadCursor:
         page, is_lost = page_of_runs(wanted, zone=request.workspace.zone), True
     now = timezone.now()
+    total = matching(wanted, request.workspace.zone).count()
     context = {
         "form": form,
         "wanted": wanted,
         "rows": [(row, canonical("run", None, row.id), row.seconds(now)) for row in page.items],
         "next_cursor": page.next or "",
-        "total": matching(wanted, request.workspace.zone).count(),
+        "total": total,
+        "total_words": f"of {total:,}",
         "is_lost": is_lost,
         "chips": form.chips(),
         "sorts": {

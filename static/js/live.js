@@ -2,16 +2,20 @@
 // Refused (409) and incomplete (422) forms come back as pages and are shown like any other answer.
 const tags = new Map();
 
+function follow(list, always) {
+  if (list && (always || list.dataset.atEnd)) list.scrollTop = list.scrollHeight;
+}
+
 document.addEventListener("htmx:configRequest", (event) => {
-  const { elt, headers, path, verb, triggeringEvent } = event.detail;
+  const { elt, headers, path, verb } = event.detail;
   if (verb !== "get" || !elt.matches("[data-live]")) return;
-  if (document.hidden && !triggeringEvent) event.preventDefault();
+  if (document.hidden) event.preventDefault();
   const tag = tags.get(path);
   if (tag) headers["If-None-Match"] = tag;
 });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
-  const { xhr, requestConfig } = event.detail;
+  const { xhr, requestConfig, target } = event.detail;
   if (xhr.status === 304) event.detail.shouldSwap = false;
   if (xhr.status === 409 || xhr.status === 422) {
     event.detail.shouldSwap = true;
@@ -19,12 +23,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
   const tag = xhr.getResponseHeader("ETag");
   if (tag && xhr.status === 200) tags.set(requestConfig.path, tag);
+  const list = target.closest("[data-tail]");
+  if (list) list.dataset.atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60 ? "yes" : "";
 });
 
 // A log that grows stays at its end for a reader who is there; a linked line (#L120) keeps its place.
-function follow(list, force) {
-  if (list && (force || list.scrollHeight - list.scrollTop - list.clientHeight < 80)) list.scrollTop = list.scrollHeight;
-}
-
-document.addEventListener("htmx:afterSettle", (event) => follow(event.detail.target?.closest?.("[data-tail]")));
+document.addEventListener("htmx:afterSettle", () => follow(document.querySelector("[data-tail]")));
 if (!location.hash) follow(document.querySelector("[data-tail]"), true);

@@ -60,8 +60,9 @@ class Route:
 
 
 def routes() -> list[Route]:
-    """All of them, sorted by path and method."""
-    return sorted(_walk(get_resolver().url_patterns, ""), key=lambda route: (route.path, route.method))
+    """All of them, sorted by path and method; ninja names each operation's address once more for every method."""
+    found = {(route.path, route.method): route for route in _walk(get_resolver().url_patterns, "")}
+    return [route for _, route in sorted(found.items())]
 
 
 def third_party_reason(route: Route) -> str:

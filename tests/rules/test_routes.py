@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from tests.factories import make_member, make_workspace
+from tests.factories import make_member, make_user, make_workspace
 from tests.rules.baselines import compare
 from tests.rules.routes import ROLE_ORDER, SITE_ROLES, Route, routes, third_party_reason
 from workspaces.access import Permission
 
+ENDS_MEMBERSHIP = {"member-leave", "leave"}  # asked last
 TABLE = Path(__file__).parent / "role_routes.txt"
 
 
@@ -51,8 +52,8 @@ def test_each_role_meets_what_the_table_says(role: str) -> None:
     assert actor.user is not None
     client = Client()
     client.force_login(actor.user)
-    for route in routes():
-        if not route.is_in_workspace or route.needs is None or route.name == "workspace-activate":
+    for route in sorted(routes(), key=lambda route: route.name in ENDS_MEMBERSHIP):
+        if not route.is_in_workspace or route.needs is None:
             continue
         url = route.url(workspace="lab", **dict.fromkeys(route.parameters, secrets.token_hex(16)))
         status = client.generic(route.method, url, b"{}", content_type="application/json").status_code
@@ -81,3 +82,19 @@ def test_strangers_and_visitors_meet_nothing() -> None:
         assert here.content == missing.content, f"{route.method} {route.path} tells strangers that the workspace is there"
         asked = visitor.generic(route.method, route.url(workspace="lab", **ids)).status_code
         assert asked == (401 if route.is_api else 302), f"a visitor meets {asked} at {route.method} {route.path}"
+
+
+@pytest.mark.django_db
+def test_site_roles_are_asked_for() -> None:
+    """Whoever has no site role meets nothing of the site's own pages, and visitors are asked to sign in."""
+    client, visitor = Client(), Client()
+    client.force_login(make_user("plain"))
+    for route in routes():
+        if route.door is None or route.is_in_workspace or route.needs is None:
+            continue
+        url = route.url(**dict.fromkeys(("workspace", *route.parameters), secrets.token_hex(16)))
+        asked = visitor.generic(route.method, url).status_code
+        assert asked == (401 if route.is_api else 302), f"a visitor meets {asked} at {route.method} {url}"
+        if route.needs != "signed_in":
+            met = client.generic(route.method, url, b"{}", content_type="application/json").status_code
+            assert met == (403 if route.is_api else 404), f"a person without site roles meets {met} at {route.method} {url}"

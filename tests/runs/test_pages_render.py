@@ -1,10 +1,27 @@
 """Every page of runs renders for real, hostile and empty content; nothing a person or a run wrote becomes markup."""
 
+import re
+
 import pytest
 from django.urls import reverse
+from pytest_django.fixtures import SettingsWrapper
 
 from runs.models import Run
-from tests.factories_pages import CJK, HOSTILE, LONG, RTL, add_artifact, add_attempt, add_line, add_series, client_of, copy_runs, score_runs, see, set_run
+from tests.factories_pages import (
+    CJK,
+    HOSTILE,
+    LONG,
+    RTL,
+    add_artifact,
+    add_attempt,
+    add_line,
+    add_series,
+    client_of,
+    copy_runs,
+    score_runs,
+    see,
+    set_run,
+)
 from tests.factories_runs import Laboratory, launch, make_laboratory
 
 TABS = ("overview", "log", "metrics", "files", "certificate", "cost", "audit")
@@ -53,3 +70,18 @@ def test_pages_with_rows_render(laboratory: Laboratory, name: str) -> None:
     response = client_of(laboratory.owner).get(reverse(name, args=["lab"]))
     assert response.status_code == 200
     assert "<script>alert" not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "runs/", "runs/launch/?benchmark=accuracy&agent=worker", "queue/", "artifacts/", *(f"runs/RUN/?tab={tab}" for tab in TABS)],
+)
+def test_no_template_names_what_is_not_there(laboratory: Laboratory, settings: SettingsWrapper, address: str) -> None:
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "OPTIONS": {**settings.TEMPLATES[0]["OPTIONS"], "string_if_invalid": "MISSING(%s)"}}]
+    with laboratory.opened():
+        run = launch(laboratory)
+        see(add_attempt(actor=laboratory.owner, run=run))
+        add_series(run, "loss", [1.0, 0.5])
+    body = client_of(laboratory.owner).get("/workspaces/lab/" + address.replace("RUN", run.public_id)).content.decode()
+    main = body.partition("<main")[2].partition("</main>")[0]
+    assert re.findall(r"MISSING\([^)]*\)", main) == []

@@ -67,6 +67,8 @@ def _value(field: "models.Field[Any, Any]", label: str, made: dict[str, Row], pe
         return None
     if field.choices:
         return next(value for value, _ in field.flatchoices)
+    if isinstance(field, models.JSONField) and field.has_default():
+        return field.get_default()
     for kind, make in MADE_UP.items():
         if isinstance(field, kind):
             return make(field)

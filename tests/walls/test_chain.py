@@ -228,7 +228,7 @@ def test_verify_says_where_and_exits_with_one(recorded: Any, capsys: pytest.Capt
 
 def test_the_seal_job_seals(recorded: Any) -> None:
     workspace, _ = recorded
-    seal_chain(workspace.pk.hex, workspace.pk.hex)
+    seal_chain(workspace_id=workspace.pk.hex, subject_id=workspace.pk.hex)
     newest = checkpoint.last(checkpoint.name_of(workspace.pk))
     assert newest is not None
     assert newest.count == 5

@@ -94,7 +94,8 @@ def test_cut_upload_leaves_nothing(lab: tuple[Workspace, Actor, Client], tmp_pat
     make(client)
     with scope.open_workspace(lab[0].pk):
         before = AuditEvent.objects.count()
-    answer = upload(client, b"", **{"wsgi.input": BytesIO(b"a,b\n1,2\n"), "CONTENT_LENGTH": "4000"})
+    cut: dict[str, Any] = {"wsgi.input": BytesIO(b"a,b\n1,2\n"), "CONTENT_LENGTH": "4000"}
+    answer = upload(client, b"", **cut)
     assert answer.status_code == 409
     assert "cut" in answer.json()["detail"]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -120,7 +121,11 @@ def test_several_files_as_form(lab: tuple[Workspace, Actor, Client]) -> None:
         head = f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: text/csv\r\n\r\n'
         return head.encode() + content + b"\r\n"
 
-    whole = part("a.csv", b"h\n1\n") + part("b.csv", b"h\n1\n2\n") + b'--x\r\nContent-Disposition: form-data; name="complete"\r\n\r\n1\r\n--x--\r\n'
+    whole = (
+        part("a.csv", b"h\n1\n")
+        + part("b.csv", b"h\n1\n2\n")
+        + b'--x\r\nContent-Disposition: form-data; name="complete"\r\n\r\n1\r\n--x--\r\n'
+    )
     cut = whole[: whole.index(b"2\n")]
     address = f"{url('table', 'versions')}?role=train"
     answer = client.generic("POST", address, cut, content_type="multipart/form-data; boundary=x")
@@ -132,7 +137,9 @@ def test_several_files_as_form(lab: tuple[Workspace, Actor, Client]) -> None:
     assert answer.json()["records"] == 3
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a//b", "a/./b", "a\\b", "C:x", "a%09b", "x" * 300, "a%E2%80%AEb", "/".join("a" * 20)])
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/passwd", "a//b", "a/./b", "a\\b", "C:x", "a%09b", "x" * 300, "a%E2%80%AEb", "/".join("a" * 20)]
+)
 def test_bad_paths_are_refused(lab: tuple[Workspace, Actor, Client], tmp_path: Path, path: str) -> None:
     make(lab[2])
     answer = upload(lab[2], b"a\n1\n", f"role=train&path={path}")

@@ -1,9 +1,15 @@
 """API of the ground floor, one file a noun; ROUTES is what the root mounts."""
 
-from workspaces.api import agent, benchmark, dataset, event, invitation, member, site, token
+from workspaces.api import agent, approval, benchmark, budget, dataset, event, invitation, member, objective, pool, share, site, token
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
+    "approvals": approval.routes,
+    "budgets": budget.routes,
+    "ledger": budget.ledger_routes,
+    "objectives": objective.routes,
+    "pools": pool.routes,
+    "shares": share.routes,
     "agents": agent.routes,
     "benchmarks": benchmark.routes,
     "datasets": dataset.routes,

@@ -4,6 +4,7 @@ A version is JSON with its code as base64 files. A larger bundle goes to `/versi
 JSON without `files`), the part `bundle` (zip or tar.gz), and a last field `complete=1`.
 """
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from workspaces.api.registry_shapes import (
     Text,
     agent_out,
     agent_version_out,
+    made_before,
 )
 from workspaces.audit import Refusal
 from workspaces.commands.agent import create_agent, publish_agent_version
@@ -46,7 +48,7 @@ def list_agents(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: S
 @routes.post("/agents", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentOut, status=201)
 def post_agent(request: ApiRequest, body: AgentIn) -> Any:
     """Create an agent without a version yet."""
-    agent = Agent.objects.filter(pk=request.chosen_id).first() or create_agent(actor=request.actor, id=request.chosen_id, **body.dict())
+    agent = made_before(request, Agent) or create_agent(actor=request.actor, id=request.chosen_id, **body.dict())
     return Status(201, _whole(request, agent))
 
 
@@ -84,7 +86,7 @@ def upload_version(request: ApiRequest, agent: str) -> Any:
 
 def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive: Callable[[], list[StoredFile]]) -> dict[str, Any]:
     found = Agent.objects.find(agent)
-    version = AgentVersion.objects.filter(pk=request.chosen_id).first()
+    version = made_before(request, AgentVersion)
     if version is None:
         pools = [Pool.objects.find(name) for name in spec.pools]
         fields = spec.dict(exclude={"files", "pools"})
@@ -93,7 +95,7 @@ def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive:
 
 
 def _stored(file: CodeFileIn) -> StoredFile:
-    return receive_file(file.path, [file.content_base64], is_executable=file.is_executable)
+    return receive_file(file.path, [base64.b64decode(file.content_base64)], is_executable=file.is_executable)
 
 
 def _whole(request: ApiRequest, agent: Agent) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from workspaces.api.registry_shapes import (
     Text,
     benchmark_out,
     contract_out,
+    made_before,
 )
 from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.models import Benchmark, Contract
@@ -36,7 +37,7 @@ def list_benchmarks(request: ApiRequest, q: Text = "", cursor: Cursor = "", limi
 @routes.post("/benchmarks", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=BenchmarkOut, status=201)
 def post_benchmark(request: ApiRequest, body: BenchmarkIn) -> Any:
     """Create a benchmark, with the first version of its contract where one is given."""
-    benchmark = Benchmark.objects.filter(pk=request.chosen_id).first() or create_benchmark(
+    benchmark = made_before(request, Benchmark) or create_benchmark(
         actor=request.actor,
         id=request.chosen_id,
         **body.dict(exclude={"contract"}),
@@ -61,7 +62,7 @@ def list_contracts(request: ApiRequest, benchmark: str) -> Any:
 def post_contract(request: ApiRequest, benchmark: str, body: ContractPublish) -> Any:
     """Publish the next version of the contract; from then on only scores under it compare."""
     found = Benchmark.objects.find(benchmark)
-    contract = Contract.objects.filter(pk=request.chosen_id).first() or publish_contract(
+    contract = made_before(request, Contract) or publish_contract(
         actor=request.actor, benchmark=found, id=request.chosen_id, reason=body.reason, **_contract(body)
     )
     return Status(201, contract_out(contract))

@@ -23,6 +23,7 @@ from workspaces.api.registry_shapes import (
     Text,
     dataset_out,
     dataset_version_out,
+    made_before,
 )
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version
@@ -43,7 +44,7 @@ def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit:
 @routes.post("/datasets", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=DatasetOut, status=201)
 def post_dataset(request: ApiRequest, body: DatasetIn) -> Any:
     """Create a dataset without a version yet."""
-    dataset = Dataset.objects.filter(pk=request.chosen_id).first() or create_dataset(actor=request.actor, id=request.chosen_id, **body.dict())
+    dataset = made_before(request, Dataset) or create_dataset(actor=request.actor, id=request.chosen_id, **body.dict())
     return Status(201, _whole(request, dataset))
 
 
@@ -81,7 +82,7 @@ def post_version(
 ) -> Any:
     """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting."""
     found = Dataset.objects.find(dataset)
-    version = DatasetVersion.objects.filter(pk=request.chosen_id).first()
+    version = made_before(request, DatasetVersion)
     if version is None:
         if uploads.is_form(request):
             files = uploads.receive_form_files(request, "file", has_header=header == "present")

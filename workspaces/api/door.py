@@ -52,7 +52,9 @@ class Routes:
     def get(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("GET", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def post(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200, by_run: bool = False) -> Callable[[F], F]:
+    def post(
+        self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200, by_run: bool = False
+    ) -> Callable[[F], F]:
         """`by_run`: a run token may call it too, for its own run; the path names it `{run}`."""
         return self._route("POST", path, needs=needs, kind=kind, response={status: response} if response else None, by_run=by_run)
 
@@ -65,9 +67,7 @@ class Routes:
     def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def _route(
-        self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False
-    ) -> Callable[[F], F]:
+    def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False) -> Callable[[F], F]:
         def declare(view: F) -> F:
             setattr(view, "door", {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), "by_run": by_run})
             extra: dict[str, Any] = {"security": [{"bearer": []}, {"session": []}]}
@@ -85,7 +85,8 @@ class SiteRoutes(Routes):
     scope = "site"
 
     def site(self, method: str, path: str, *, needs: str, response: Any, status: int = 200) -> Callable[[F], F]:
-        return self._route(method, path, needs=needs, kind=None, response={status: response})
+        """`response` is a shape, answered with `status`, or shapes by status."""
+        return self._route(method, path, needs=needs, kind=None, response=response if isinstance(response, dict) else {status: response})
 
 
 def through_door(path_view: PathView) -> Callable[..., HttpResponseBase]:
@@ -133,7 +134,11 @@ def _in_workspace(
             return failed(request, NotFound("workspace"))
         request.workspace = found
         if own_run:
-            if declared is None or not declared["by_run"] or ids.as_uuid(captured.get("run", "").removeprefix("run_")) != request.actor.run_id:
+            if (
+                declared is None
+                or not declared["by_run"]
+                or ids.as_uuid(captured.get("run", "").removeprefix("run_")) != request.actor.run_id
+            ):
                 return failed(request, Denied("write beyond its own run"))
         elif declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
             return failed(request, Denied(declared["needs"], declared["kind"]))

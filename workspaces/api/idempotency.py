@@ -31,7 +31,7 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
     table: type[IdempotencyKey] | type[SiteIdempotencyKey] = IdempotencyKey if scope.is_open() else SiteIdempotencyKey
     holder = str(actor.token_id or (actor.user.pk if actor.user else ""))
     route, body = request.path[:300], hashlib.sha256(request.body).hexdigest()
-    setattr(request, "chosen_id", uuid.UUID(hashlib.sha256(f"{holder}\n{route}\n{key}".encode()).hexdigest()[:32], version=8))
+    setattr(request, "chosen_id", _chosen_id(f"{holder}\n{route}\n{key}"))
     rows = table.objects.filter(holder=holder, route=route, key=key)
     rows.filter(created_at__lt=timezone.now() - KEPT).delete()
     try:
@@ -42,7 +42,9 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
         if row.body_hash != body:
             return _problem(422, "This Idempotency-Key was used with another body; take a new key.")
         if row.status is not None:
-            answer = HttpResponse(row.answer, status=row.status, content_type="application/json" if row.status < 400 else "application/problem+json")
+            answer = HttpResponse(
+                row.answer, status=row.status, content_type="application/json" if row.status < 400 else "application/problem+json"
+            )
             answer["Idempotent-Replayed"] = "true"
             return answer
         if row.created_at > timezone.now() - AT_WORK:
@@ -51,11 +53,20 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
     if response.status_code >= 500 or response.status_code in (401, 403, 429) or not isinstance(response, HttpResponse):
         table.objects.filter(pk=row.pk).delete()
     elif getattr(request, "answer_is_secret", False):
-        again = _problem(409, "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key.")
+        again = _problem(
+            409, "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key."
+        )
         table.objects.filter(pk=row.pk).update(status=409, answer=again.content.decode())
     else:
         table.objects.filter(pk=row.pk).update(status=response.status_code, answer=response.content.decode())
     return response
+
+
+def _chosen_id(text: str) -> uuid.UUID:
+    """A UUIDv8 of a text's hash (RFC 9562, 5.8); the standard library of Python 3.11 makes none beyond version 5."""
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])
+    number = number & ~(0xF << 76) | 8 << 76
+    return uuid.UUID(int=number & ~(0b11 << 62) | 0b10 << 62)
 
 
 def _problem(status: int, detail: str) -> HttpResponse:

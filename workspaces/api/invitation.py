@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
-from ninja import Schema
+from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import Kind, Permission
@@ -61,7 +61,7 @@ def post_invitation(request: ApiRequest, body: InvitationIn) -> Any:
     row, secret = invite(actor=request.actor, invitation_id=request.chosen_id, **body.dict())
     request.answer_is_secret = True
     link = link_of(row, secret, workspace=request.workspace.slug)
-    return 201, _out(request, row) | {"link": link, "is_mailed": send_invitation(row, link, workspace=request.workspace.name)}
+    return Status(201, _out(request, row) | {"link": link, "is_mailed": send_invitation(row, link, workspace=request.workspace.name)})
 
 
 @routes.post("/invitations/{invitation}/revoke", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, response=InvitationOut)

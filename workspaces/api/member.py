@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import Group
 from django.urls import reverse
-from ninja import Schema
+from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import Kind, Permission
@@ -104,7 +104,7 @@ def post_member(request: ApiRequest, body: MemberIn) -> Any:
     group = Group.objects.filter(name=body.group).first() if body.group else None
     if (body.user and user is None) or (body.group and group is None):
         raise Refusal("There is no such account that can sign in, and no such group.", field="user" if body.user else "group")
-    return 201, _out(request, add_member(actor=request.actor, user=user, group=group, role=body.role, kinds=body.kinds))
+    return Status(201, _out(request, add_member(actor=request.actor, user=user, group=group, role=body.role, kinds=body.kinds)))
 
 
 @routes.get("/members/{member}", needs=Permission.VIEW, kind=Kind.MEMBER, response=MemberOut)

@@ -1,18 +1,20 @@
 """Answers and bodies of the three registry nouns."""
 
+import base64
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.urls import reverse
 from ninja import Query, Schema
-from pydantic import AfterValidator, Base64Bytes, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from workspaces.api.door import ApiRequest
-from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion
+from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion, Owned
 from workspaces.queries.registry import AgentVersionRow
 
+M = TypeVar("M", bound=Owned)
 Size = Annotated[int, Query(ge=1, le=settings.API_PAGE_SIZE_MAX)]
 Cursor = Annotated[str, Query(max_length=300)]
 Text = Annotated[str, Query(max_length=200)]
@@ -21,6 +23,14 @@ Text = Annotated[str, Query(max_length=200)]
 def _storable(text: str) -> str:
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("This holds a character that cannot be kept (NUL or half a surrogate pair).")
+    return text
+
+
+def _base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise ValueError("This is not base64 (RFC 4648).") from error
     return text
 
 
@@ -37,7 +47,9 @@ class ContractIn(Body):
     metric: Line = Field(min_length=1, max_length=250)
     direction: Literal["maximize", "minimize"]
     unit: Line = Field("", max_length=40)
-    holdout: Line | None = Field(None, max_length=200, description="A dataset version with the role holdout: `<dataset>@<number>` or its id.")
+    holdout: Line | None = Field(
+        None, max_length=200, description="A dataset version with the role holdout: `<dataset>@<number>` or its id."
+    )
     wall_seconds: int | None = Field(None, ge=1, le=2_592_000)
     terms: Line = Field("", max_length=20_000)
 
@@ -143,7 +155,7 @@ class AgentIn(Body):
 
 class CodeFileIn(Body):
     path: Line = Field(max_length=1024)
-    content_base64: Base64Bytes
+    content_base64: Annotated[str, Field(max_length=settings.API_BODY_BYTES), AfterValidator(_base64)]
     is_executable: bool = False
 
 
@@ -221,6 +233,11 @@ class AgentList(Schema):
     next: str | None
 
 
+def made_before(request: ApiRequest, model: type[M]) -> M | None:
+    """The row that an earlier request with the same Idempotency-Key made, should its answer have been lost."""
+    return model.objects.filter(pk=request.chosen_id).first() if request.chosen_id else None
+
+
 # --- Rows as answers ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -254,7 +271,9 @@ def benchmark_out(request: ApiRequest, benchmark: Benchmark, contract: Contract 
     }
 
 
-def dataset_version_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion, files: list[DatasetFile] | None = None) -> dict[str, Any]:
+def dataset_version_out(
+    request: ApiRequest, dataset: Dataset, version: DatasetVersion, files: list[DatasetFile] | None = None
+) -> dict[str, Any]:
     return {
         "id": version.public_id,
         "uuid": version.pk,
@@ -311,7 +330,8 @@ def agent_version_out(request: ApiRequest, agent: Agent, row: AgentVersionRow) -
         **{name: getattr(version, name) for name in copied},
         "pools": row.pools,
         "files": [
-            {"path": file.path, "sha256": file.blob.sha256, "bytes": file.blob.bytes, "is_executable": file.is_executable} for file in row.files
+            {"path": file.path, "sha256": file.blob.sha256, "bytes": file.blob.bytes, "is_executable": file.is_executable}
+            for file in row.files
         ],
         "url": _url(request, "agent", agent.slug),
     }

@@ -5,11 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
-from ninja import Schema
+from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import workspaces_of
-from workspaces.api.door import ApiRequest, SiteRoutes
+from workspaces.api.door import ApiRequest, SiteRoutes, problem
+from workspaces.commands.declaration import apply_declaration
+from workspaces.declaration import DeclarationError, parse_declaration
 from workspaces.models import Workspace
 
 routes = SiteRoutes("site")
@@ -28,6 +30,15 @@ class WorkspaceOut(Schema):
 class WorkspaceList(Schema):
     items: list[WorkspaceOut]
     next: str | None
+
+
+class StepOut(Schema):
+    did: str = Field(description="created, changed, kept (as a name), unchanged or ignored.")
+    words: str
+
+
+class WorkspaceMade(WorkspaceOut):
+    steps: list[StepOut]
 
 
 class TokenOfMe(Schema):
@@ -54,7 +65,11 @@ def get_me(request: ApiRequest) -> Any:
     assert actor.user is not None
     token = None
     if actor.token_id is not None:
-        token = {"id": f"token_{actor.token_id.hex}", "scopes": sorted(actor.token_scopes or ()), "workspace": str(actor.token_workspace_id)}
+        token = {
+            "id": f"token_{actor.token_id.hex}",
+            "scopes": sorted(actor.token_scopes or ()),
+            "workspace": str(actor.token_workspace_id),
+        }
     return {
         "uuid": actor.user.pk,
         "user": actor.user.username,
@@ -71,6 +86,24 @@ def get_me(request: ApiRequest) -> Any:
 def list_workspaces(request: ApiRequest) -> Any:
     """The workspaces that the caller may enter, by name; a token sees its own only."""
     return {"items": [workspace_out(row) for row in _mine(request)], "next": None}
+
+
+@routes.site("POST", "/workspaces", needs="signed_in", response={200: WorkspaceMade, 201: WorkspaceMade})
+def post_workspace(request: ApiRequest) -> Any:
+    """Make the workspace that the body declares, as JSON or YAML, or update it: 201 where it is new, else 200.
+
+    `workspace` (or `slug`) is its short name; the other keys are those of `manage.py apply`: name, owners, billing_account, cost_centre,
+    boundary_kind, boundary_reason, zone, week_start, visibility, region, objective, compute_pools, benchmarks, datasets, agents, budgets, …
+    A new one needs the site role create_workspace, an update the right to manage the workspace. `steps` says what was done.
+    """
+    try:
+        declaration = parse_declaration(request.body)
+    except DeclarationError as error:
+        errors = [{"field": fault.path or None, "message": str(fault)} for fault in error.faults]
+        return problem(422, "The declaration cannot be read as it stands.", errors=errors)
+    applied = apply_declaration(actor=request.actor, declaration=declaration)
+    steps = [{"did": step.did, "words": step.words} for step in applied.steps]
+    return Status(201 if applied.is_new else 200, workspace_out(applied.workspace) | {"steps": steps})
 
 
 def workspace_out(row: Workspace) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.urls import reverse
-from ninja import Schema
+from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import Kind, Permission
@@ -69,7 +69,7 @@ def post_token(request: ApiRequest, body: TokenIn) -> Any:
         actor=request.actor, name=body.name, scopes=body.scopes, days=body.days, holder=holder, token_id=request.chosen_id
     )
     request.answer_is_secret = True
-    return 201, _out(request, row_of(token)) | {"token": text}
+    return Status(201, _out(request, row_of(token)) | {"token": text})
 
 
 @routes.post("/tokens/{token}/revoke", needs=Permission.VIEW, kind=Kind.MEMBER, response=TokenOut)

@@ -55,7 +55,14 @@ def publish_contract(
 ) -> Contract:
     """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds."""
     event.reason = reason
-    fields: dict[str, Any] = {"metric": metric, "direction": direction, "unit": unit, "holdout": holdout, "wall_seconds": wall_seconds, "terms": terms}
+    fields: dict[str, Any] = {
+        "metric": metric,
+        "direction": direction,
+        "unit": unit,
+        "holdout": holdout,
+        "wall_seconds": wall_seconds,
+        "terms": terms,
+    }
     return _publish(event, benchmark, id=id, **fields)
 
 

@@ -65,13 +65,17 @@ def _bounded(
     for chunk in chunks:
         count += len(chunk)
         if most_bytes is not None and count > most_bytes:
-            raise Refusal(f"{shown_path(path)} has more than {size(most_bytes)}, the most that one upload takes; nothing was kept.", field="file")
+            raise Refusal(
+                f"{shown_path(path)} has more than {size(most_bytes)}, the most that one upload takes; nothing was kept.", field="file"
+            )
         if counter is not None:
             counter.feed(chunk)
         yield chunk
     if expected_bytes is not None and count != expected_bytes:
         announced, came = plural(expected_bytes, "byte", "bytes"), plural(count, "byte", "bytes")
-        raise Refusal(f"The upload of {shown_path(path)} was cut: {announced} were announced, {came} came. Nothing was kept; send it again.")
+        raise Refusal(
+            f"The upload of {shown_path(path)} was cut: {announced} were announced, {came} came. Nothing was kept; send it again."
+        )
 
 
 def keep_blob(event: Draft, sha256: str, bytes: int, *, is_bound: bool = True) -> Blob:  # noqa: A002  # the word of the column

@@ -60,7 +60,9 @@ def import_dataset_version(
     content_hash = manifest_hash(files)
     newest = dataset.versions.order_by("-number").first()
     if newest is not None and newest.content_hash == content_hash and newest.role == role:
-        raise Refusal(f"This is what version {newest.number} of {dataset.name} holds already, as {newest.get_role_display()}; nothing was imported.")
+        raise Refusal(
+            f"This is what version {newest.number} of {dataset.name} holds already, as {newest.get_role_display()}; nothing was imported."
+        )
     if records is None:
         counted = [file.records for file in files if file.records is not None]
         records = sum(counted) if counted else None
@@ -80,7 +82,13 @@ def import_dataset_version(
     insert(event, version)
     for file in files:
         insert(event, DatasetFile(version=version, path=file.path, blob=keep_blob(event, file.sha256, file.bytes)))
-    event.details["version"] = {"number": version.number, "role": role, "content_hash": content_hash, "files": len(files), "bytes": version.bytes}
+    event.details["version"] = {
+        "number": version.number,
+        "role": role,
+        "content_hash": content_hash,
+        "files": len(files),
+        "bytes": version.bytes,
+    }
     return version
 
 
@@ -96,7 +104,9 @@ def _refuse_files(files: Sequence[StoredFile]) -> None:
         raise Refusal(f"A version may have {MAX_FILES:,} files; these are {len(files):,}. Pack them into fewer.", field="files")
     empty = next((file for file in files if file.bytes == 0), None)
     if empty is not None:
-        raise Refusal(f"{shown_path(empty.path)} is empty: there is nothing in it to train or measure on. Send a file with content.", field="files")
+        raise Refusal(
+            f"{shown_path(empty.path)} is empty: there is nothing in it to train or measure on. Send a file with content.", field="files"
+        )
     try:
         refuse_collisions(file.path for file in files)
     except BadPath as error:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Value
+from django.db.models.functions import Replace
+
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -27,6 +30,7 @@ WINDOWS = {"run": Limit.Window.RUN, "week": Limit.Window.WEEK, "concurrent": Lim
 MODES = {"hard_stop": Limit.Mode.STOP, "needs_approval": Limit.Mode.APPROVAL, "warn": Limit.Mode.WARN}
 VISIBILITIES = {"private": Workspace.Visibility.PRIVATE, "public": Workspace.Visibility.PUBLIC_BENCHMARKS}
 REASON = "said so in the declaration"
+Note = Callable[[str, str], None]  # what was done, and the words for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Application:
         return [step for step in self.steps if step.did in ("created", "changed", "kept")]
 
 
-def apply_declaration(*, actor: Actor, declaration: Declaration, say: Callable[[Step], None] = lambda step: None) -> Application:
+def apply_declaration(*, actor: Actor, declaration: Declaration, say: Callable[[Step], None] | None = None) -> Application:
     """Make or update the workspace that a file declares; `say` hears each step as it is done.
 
     What the file does not name stays as it is; nothing is removed. Raises Refusal and Denied like the commands that it calls; the steps said
@@ -58,7 +62,8 @@ def apply_declaration(*, actor: Actor, declaration: Declaration, say: Callable[[
 
     def note(did: str, words: str) -> None:
         steps.append(Step(did, words))
-        say(steps[-1])
+        if say is not None:
+            say(steps[-1])
 
     for key in declaration.unknown_keys:
         note("ignored", f"{key}: not known, left out")
@@ -80,9 +85,6 @@ def apply_declaration(*, actor: Actor, declaration: Declaration, say: Callable[[
         _objective(actor, declaration, note)
         _keep_names(actor, declaration, note)
     return Application(workspace, is_new, steps)
-
-
-Note = Callable[[str, str], None]
 
 
 def _owners(actor: Actor, usernames: Iterable[str]) -> list[User]:
@@ -152,9 +154,7 @@ def _register(actor: Actor, declaration: Declaration, note: Note) -> None:
 
 def _find(model: type[Owned], slug: str) -> Any:
     """The row of this slug, `-` and `_` taken as one; no other spelling counts, for a declared name is a name."""
-    wanted = ids.same_name(slug)
-    rows = model.objects.filter(slug__in={slug, wanted, slug.replace("-", "_")})
-    return next((row for row in rows if ids.same_name(getattr(row, "slug")) == wanted), None)
+    return model.objects.annotate(_name=Replace("slug", Value("_"), Value("-"))).filter(_name=ids.same_name(slug)).first()
 
 
 def _limit(actor: Actor, budget: DeclaredBudget, note: Note) -> None:
@@ -178,7 +178,12 @@ def _objective(actor: Actor, declaration: Declaration, note: Note) -> None:
         raise Refusal(f"The objective names the benchmark {declared.benchmark}, which is neither here nor in the file.", field="objective")
     key = benchmark.pk if benchmark else None
     current = Objective.objects.filter(is_current=True).first()
-    if current and (current.statement, current.benchmark_id, current.target, current.due_on) == (declared.statement, key, target, declared.due):
+    if current and (current.statement, current.benchmark_id, current.target, current.due_on) == (
+        declared.statement,
+        key,
+        target,
+        declared.due,
+    ):
         note("unchanged", f"objective: {declared.statement}")
         return
     slug = benchmark.slug if benchmark else None

@@ -33,7 +33,9 @@ def start_installation(event: SiteDraft, *, actor: Actor, admin: str, admin_pass
         raise Refusal(f"The first person cannot be named {admin}: that is the name of an example person.", field="admin")
     Engine.objects.get_or_create(slug="local", defaults={"kind": Engine.Kind.LOCAL, "slots": slots})
     people = [
-        _person(admin, admin_password or fresh_password(), roles=[SiteRole.CREATE_WORKSPACE, SiteRole.SITE_OPERATOR, SiteRole.SITE_AUDITOR]),
+        _person(
+            admin, admin_password or fresh_password(), roles=[SiteRole.CREATE_WORKSPACE, SiteRole.SITE_OPERATOR, SiteRole.SITE_AUDITOR]
+        ),
         _person("researcher", fresh_password()),
         _person("approver", fresh_password()),
     ]
@@ -41,12 +43,14 @@ def start_installation(event: SiteDraft, *, actor: Actor, admin: str, admin_pass
     return people
 
 
-class AlreadyStarted(Exception):  # noqa: N818  # no fault: the usual case
+class AlreadyStarted(Exception):  # no fault: the usual case
     """There are people here; nothing is to be made."""
 
 
 def _person(username: str, password: str, roles: "list[SiteRole] | None" = None) -> SignIn:
-    user = User(username=username, display_name=username.replace("_", " ").replace(".", " ").title(), site_roles=[str(role) for role in roles or []])
+    user = User(
+        username=username, display_name=username.replace("_", " ").replace(".", " ").title(), site_roles=[str(role) for role in roles or []]
+    )
     user.set_password(password)
     user.save(force_insert=True)
     return SignIn(user=user, password=password)

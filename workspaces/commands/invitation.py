@@ -80,7 +80,9 @@ def accept_invitation(event: Draft, *, actor: Actor, invitation: str, secret: st
     lock_workspace()
     row = _take(event, invitation, secret, actor.user)
     if actor.user.email and actor.user.email.lower() != row.email:
-        raise Refusal(f"This invitation is for {row.email}, and you are signed in as {actor.user.label} ({actor.user.email}). Sign out to use it.")
+        raise Refusal(
+            f"This invitation is for {row.email}, and you are signed in as {actor.user.label} ({actor.user.email}). Sign out to use it."
+        )
     return join(event, role=row.role, user=actor.user, kinds=row.kinds)
 
 

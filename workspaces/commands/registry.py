@@ -46,7 +46,9 @@ def create_named(
     except IntegrityError as error:
         if "_slug_once" in str(error):
             noun = model._meta.verbose_name
-            raise Refusal(f"There is a {noun} named {slug} here already (- and _ count as one); choose another name.", field="slug") from error
+            raise Refusal(
+                f"There is a {noun} named {slug} here already (- and _ count as one); choose another name.", field="slug"
+            ) from error
         raise
     event.created(row)
     return row

@@ -62,16 +62,16 @@ def create_token(
     )
     event.created(row)
     event.details.update(holder=holder.label, scopes=wanted, days=days)
-    return row, spell(row.kind, row.workspace_id, row.pk, secret)
+    return row, spell(row.kind, scope.current_id(), row.pk, secret)
 
 
 @command(Verb.TOKEN_REVOKED, needs=Permission.VIEW)
 def revoke_token(event: Draft, *, actor: Actor, token: str, reason: str = "") -> Token:
     """End a token: one's own, or as an admin anybody's. It is refused from the next request on."""
     row = Token.objects.select_for_update().get(pk=Token.objects.find(token).pk)
-    if actor.user is None or row.holder_id != actor.user.pk:
-        if not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_MEMBERS, Kind.MEMBER):
-            raise Denied(Permission.MANAGE_MEMBERS, Kind.MEMBER)
+    is_own = actor.user is not None and row.holder_id == actor.user.pk
+    if not is_own and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_MEMBERS, Kind.MEMBER):
+        raise Denied(Permission.MANAGE_MEMBERS, Kind.MEMBER)
     return _revoke(event, row, reason)
 
 
@@ -123,7 +123,9 @@ def _checked_scopes(rights: Rights, scopes: Sequence[str], holder: User) -> list
         raise Refusal("Choose at least one scope, such as run:read.", field="scopes")
     for text in wanted:
         if text not in SCOPES:
-            raise Refusal(f"There is no scope {text[:60]}; a scope is <noun>:read or <noun>:write, with a noun of {', '.join(Kind)}.", field="scopes")
+            raise Refusal(
+                f"There is no scope {text[:60]}; a scope is <noun>:read or <noun>:write, with a noun of {', '.join(Kind)}.", field="scopes"
+            )
         noun, _, access = text.partition(":")
         held = any(rights.allows(permission, Kind(noun)) for permission in rights.grants if (permission in READS) == (access == "read"))
         if not held:

@@ -135,7 +135,10 @@ def check_username(username: str) -> None:
     if username in ids.RESERVED_SLUGS:
         raise Refusal(f"The user name {username} is reserved; choose another.", field="username")
     if not USERNAME.fullmatch(username):
-        raise Refusal("A user name has 1 to 64 lower-case letters, digits, dots, - or _, beginning and ending with a letter or digit.", field="username")
+        raise Refusal(
+            "A user name has 1 to 64 lower-case letters, digits, dots, - or _, beginning and ending with a letter or digit.",
+            field="username",
+        )
 
 
 def check_password_rules(password: str, user: User) -> None:

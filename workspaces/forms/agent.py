@@ -12,7 +12,9 @@ MEBIBYTE = 1_048_576
 
 class AgentEditForm(forms.Form):
     name = forms.CharField(max_length=200)
-    part = forms.CharField(label="Part in the laboratory", max_length=40, required=False, help_text="Such as teacher, student, judge or worker.")
+    part = forms.CharField(
+        label="Part in the laboratory", max_length=40, required=False, help_text="Such as teacher, student, judge or worker."
+    )
     description = paragraph("Description")
     reason = reason()
 
@@ -29,7 +31,9 @@ class AgentVersionForm(forms.Form):
     argv = LinesField(label="Command", help_text="One argument a line, such as python and then train.py. No shell reads it.")
     bundle = FilesField(label="Code", help_text="A zip or tar.gz of plain files, or the files themselves; 64 MiB and 1,000 files at most.")
     kind = forms.CharField(max_length=20, initial="train", help_text="train, evaluate, selfplay, …")
-    parameter_schema = SchemaField(label="Parameters", help_text="JSON Schema, draft 2020-12, of an object. Empty: a run takes no parameters.")
+    parameter_schema = SchemaField(
+        label="Parameters", help_text="JSON Schema, draft 2020-12, of an object. Empty: a run takes no parameters."
+    )
     outputs = LinesField(required=False, help_text="One a line: a pattern in outputs/, then perhaps its kind, such as model/*.json model.")
     environment = LinesField(required=False, help_text="One a line: NAME=value. Plain values only; secrets are named below.")
     pools = forms.MultipleChoiceField(
@@ -69,7 +73,19 @@ class AgentVersionForm(forms.Form):
 
     def version(self) -> dict[str, Any]:
         """Arguments of the version for its command, but for the files."""
-        kept = ("argv", "kind", "parameter_schema", "outputs", "environment", "secrets", "tools", "slots", "wall_seconds", "completion", "reason")
+        kept = (
+            "argv",
+            "kind",
+            "parameter_schema",
+            "outputs",
+            "environment",
+            "secrets",
+            "tools",
+            "slots",
+            "wall_seconds",
+            "completion",
+            "reason",
+        )
         memory = self.cleaned_data["memory_mebibytes"]
         return {
             **{name: self.cleaned_data[name] for name in kept},

@@ -16,7 +16,11 @@ class ContractForm(forms.Form):
     unit = forms.CharField(max_length=40, required=False, help_text="Such as Elo or seconds; empty for a share.")
     holdout = forms.ChoiceField(required=False, help_text="The frozen dataset version on which it is measured.")
     wall_seconds = forms.IntegerField(
-        label="Longest evaluation", required=False, min_value=1, max_value=2_592_000, widget=forms.NumberInput(attrs={"data-unit": "seconds"})
+        label="Longest evaluation",
+        required=False,
+        min_value=1,
+        max_value=2_592_000,
+        widget=forms.NumberInput(attrs={"data-unit": "seconds"}),
     )
     terms = paragraph("How it is measured", "In words: samples, repetitions, what counts as an answer.")
     reason = reason()

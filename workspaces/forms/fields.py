@@ -29,7 +29,7 @@ class FilesField(forms.FileField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_empty_file=True, max_length=255, widget=FilesInput(attrs={"multiple": True}), **kwargs)
 
-    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[override]  # a list, as Django's documentation shows
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
         files = data if isinstance(data, list | tuple) else [data] if data else []
         if not files:
             super().clean(None, initial)
@@ -40,7 +40,9 @@ class SchemaField(forms.CharField):
     """A JSON object, as text; empty is the empty object."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, max_length=200_000, widget=forms.Textarea(attrs={"class": "code", "rows": 10, "spellcheck": "false"}), **kwargs)
+        super().__init__(
+            required=False, max_length=200_000, widget=forms.Textarea(attrs={"class": "code", "rows": 10, "spellcheck": "false"}), **kwargs
+        )
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)

@@ -28,7 +28,9 @@ class InviteForm(forms.Form):
 
     email = forms.EmailField(max_length=254, label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "off"}))
     role = role_field()
-    days = forms.IntegerField(min_value=1, max_value=30, initial=7, label="The link works for", widget=forms.NumberInput(attrs={"data-unit": "days"}))
+    days = forms.IntegerField(
+        min_value=1, max_value=30, initial=7, label="The link works for", widget=forms.NumberInput(attrs={"data-unit": "days"})
+    )
     kinds = kinds_field()
 
 

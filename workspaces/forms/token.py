@@ -12,7 +12,9 @@ KIND_CHOICES = [(kind.value, kind.value) for kind in Kind]
 class TokenForm(forms.Form):
     name = forms.CharField(max_length=120, label="Name", help_text="What it is for, such as “nightly upload”.")
     holder = forms.ChoiceField(label="Held by")
-    days = forms.IntegerField(min_value=1, max_value=365, initial=90, label="It works for", widget=forms.NumberInput(attrs={"data-unit": "days"}))
+    days = forms.IntegerField(
+        min_value=1, max_value=365, initial=90, label="It works for", widget=forms.NumberInput(attrs={"data-unit": "days"})
+    )
     reads = forms.MultipleChoiceField(choices=KIND_CHOICES, required=False, label="It may read", widget=forms.CheckboxSelectMultiple)
     writes = forms.MultipleChoiceField(
         choices=KIND_CHOICES,

@@ -66,3 +66,8 @@ class Pool(Owned):
             models.UniqueConstraint(fields=["workspace"], condition=models.Q(is_default=True), name="pool_one_default"),
             models.CheckConstraint(condition=models.Q(price_micros_per_gpu_hour__gte=0), name="pool_price"),
         ]
+
+    @property
+    def gpus_per_slot(self) -> str:
+        """`1`, `0.25`: what one slot counts as."""
+        return f"{self.milli_gpu_per_slot // 1000}.{self.milli_gpu_per_slot % 1000:03d}".rstrip("0").rstrip(".")

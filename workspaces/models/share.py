@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from workspaces.models.base import Owned
 from workspaces.walls import EventDemanded, RowSecurity
@@ -35,3 +36,14 @@ class ShareGrant(Owned):
                 name="sharegrant_receiver",
             ),
         ]
+
+    @property
+    def label(self) -> str:
+        return self.object_label
+
+    @property
+    def status(self) -> str:
+        """`active`, `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= timezone.now() else "active"

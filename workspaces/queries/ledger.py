@@ -7,7 +7,50 @@ from datetime import datetime
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
+from workspaces.ids import canonical
 from workspaces.models import LedgerAccount, LedgerEntry
+from workspaces.standings import amount_words
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One transfer in words: from which side to which, of which window, for which run."""
+
+    entry: LedgerEntry
+    unit: str
+    window: str
+    starts_at: datetime
+    debit: str
+    credit: str
+    words: str
+    amount: str
+    run_ref: str
+
+
+WORDS = {
+    LedgerEntry.Act.FUND: "limit set",
+    LedgerEntry.Act.RESERVE: "reserved",
+    LedgerEntry.Act.SPEND: "spent",
+    LedgerEntry.Act.RELEASE: "given back",
+    LedgerEntry.Act.OVERRUN: "beyond the reservation",
+    LedgerEntry.Act.MOVE: "into the next window",
+}
+
+
+def entry_row(entry: LedgerEntry) -> EntryRow:
+    """The row of an entry that came with its accounts."""
+    debit, credit = entry.debit, entry.credit
+    return EntryRow(
+        entry=entry,
+        unit=debit.unit,
+        window=debit.window,
+        starts_at=debit.starts_at,
+        debit=debit.side,
+        credit=credit.side,
+        words=WORDS[LedgerEntry.Act(entry.act)],
+        amount=amount_words(entry.amount, debit.unit),
+        run_ref=canonical("run", None, entry.run_id) if entry.run_id else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

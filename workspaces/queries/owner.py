@@ -12,7 +12,13 @@ from workspaces.models import User, Workspace, WorkspaceGroupPermission
 
 def owners_of(workspace_id: uuid.UUID) -> list[User]:
     """Active people whom a grant lets transfer the workspace, which only owners may."""
-    return list(User.objects.filter(is_active=True, kind=User.Kind.PERSON, groups__in=_grants().filter(content_object_id=workspace_id).values("group_id")).distinct().order_by("username"))
+    return list(
+        User.objects.filter(
+            is_active=True, kind=User.Kind.PERSON, groups__in=_grants().filter(content_object_id=workspace_id).values("group_id")
+        )
+        .distinct()
+        .order_by("username")
+    )
 
 
 def owned_by_group(group: Group) -> list[Workspace]:

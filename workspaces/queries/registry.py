@@ -133,7 +133,9 @@ def agent_versions_of(agent: Agent) -> list[AgentVersionRow]:
     """Every version with its pools and code, newest first."""
     versions = agent.versions.select_related("created_by").prefetch_related("allowed_pools__pool", "files__blob").order_by("-number")
     return [
-        AgentVersionRow(version, sorted(allowed.pool.slug for allowed in version.allowed_pools.all()), sorted(version.files.all(), key=_path))
+        AgentVersionRow(
+            version, sorted(allowed.pool.slug for allowed in version.allowed_pools.all()), sorted(version.files.all(), key=_path)
+        )
         for version in versions
     ]
 
@@ -148,4 +150,3 @@ def stored_content(blob: Blob) -> Iterator[bytes]:
         return store.open(blob.region, scope.current_id(), blob.sha256)
     except store.StoreMissing as error:
         raise NotFound("file") from error
-

@@ -7,10 +7,11 @@ from django.db.models import Count, Q
 
 from workspaces import scope
 from workspaces.access import SiteRole
+from workspaces.audit import NOTHING_YET
 from workspaces.models import Engine, NotFound, SiteEvent, User, Workspace
 from workspaces.queries.owner import owners_of
 from workspaces.queries.token_list import tokens
-from workspaces.site_audit import NOTHING_YET, site_event_hash
+from workspaces.site_audit import site_event_hash
 
 ROWS = 100
 
@@ -63,7 +64,9 @@ def live_tokens(after: str = "") -> tuple[list[LiveToken], str]:
     for workspace in found[:ROWS]:
         with scope.open_workspace(workspace.pk):
             rows += [
-                LiveToken(row.token.public_id, workspace, row.token.holder.label, row.token.get_kind_display(), row.token.expires_at, row.used_at)
+                LiveToken(
+                    row.token.public_id, workspace, row.token.holder.label, row.token.get_kind_display(), row.token.expires_at, row.used_at
+                )
                 for row in tokens(live_only=True, limit=ROWS)
             ]
     return rows, found[ROWS - 1].slug if len(found) > ROWS else ""
@@ -102,5 +105,3 @@ def broken_site_event() -> int | None:
             return expected
         previous, expected = event.hash, expected + 1
     return None
-
-

@@ -46,7 +46,9 @@ def agent_edit(request: PageRequest, agent: str) -> HttpResponseBase:
         change_agent(actor=request.actor, agent=found, **form.cleaned_data)
         return redirect("agent", request.workspace.slug, found.slug)
 
-    return form_page(request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found))
+    return form_page(
+        request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found)
+    )
 
 
 def agent_version_new(request: PageRequest, agent: str) -> HttpResponseBase:
@@ -60,7 +62,9 @@ def agent_version_new(request: PageRequest, agent: str) -> HttpResponseBase:
 
     title = f"New version of {found.name}"
     lead = "A version is frozen: code, command, parameters and limits never change once it is published."
-    return form_page(request, form, save, title=title, submit="Publish version", lead=lead, trail=_trail(request, found), back=_url(request, found))
+    return form_page(
+        request, form, save, title=title, submit="Publish version", lead=lead, trail=_trail(request, found), back=_url(request, found)
+    )
 
 
 def _trail(request: PageRequest, agent: Agent) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,9 @@ def benchmark_new(request: PageRequest) -> HttpResponseBase:
 
     above = reverse("benchmark-list", args=[request.workspace.slug])
     lead = "What is measured, in which direction, on what. Scores compare only under one version of the contract."
-    return form_page(request, form, save, title="New benchmark", submit="Create benchmark", lead=lead, trail=(("Benchmarks", above),), back=above)
+    return form_page(
+        request, form, save, title="New benchmark", submit="Create benchmark", lead=lead, trail=(("Benchmarks", above),), back=above
+    )
 
 
 def benchmark_edit(request: PageRequest, benchmark: str) -> HttpResponseBase:
@@ -40,7 +42,9 @@ def benchmark_edit(request: PageRequest, benchmark: str) -> HttpResponseBase:
         change_benchmark(actor=request.actor, benchmark=found, **form.cleaned_data)
         return redirect("benchmark", request.workspace.slug, found.slug)
 
-    return form_page(request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found))
+    return form_page(
+        request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found)
+    )
 
 
 def contract_new(request: PageRequest, benchmark: str) -> HttpResponseBase:
@@ -60,7 +64,14 @@ def contract_new(request: PageRequest, benchmark: str) -> HttpResponseBase:
     lead = "From then on only scores under this version compare; older ones stay, marked as such."
     title = f"Contract version {number} of {found.name}"
     return form_page(
-        request, form, save, title=title, submit=f"Publish version {number}", lead=lead, trail=_trail(request, found), back=_url(request, found)
+        request,
+        form,
+        save,
+        title=title,
+        submit=f"Publish version {number}",
+        lead=lead,
+        trail=_trail(request, found),
+        back=_url(request, found),
     )
 
 

@@ -42,7 +42,9 @@ def dataset_edit(request: PageRequest, dataset: str) -> HttpResponseBase:
         change_dataset(actor=request.actor, dataset=found, **form.cleaned_data)
         return redirect("dataset", request.workspace.slug, found.slug)
 
-    return form_page(request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found))
+    return form_page(
+        request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found)
+    )
 
 
 def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
@@ -58,7 +60,9 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
 
     title = f"Upload a version of {found.name}"
     lead = "A version is frozen: runs name it by its content, and it never changes."
-    return form_page(request, form, save, title=title, submit="Upload version", lead=lead, trail=_trail(request, found), back=_url(request, found))
+    return form_page(
+        request, form, save, title=title, submit="Upload version", lead=lead, trail=_trail(request, found), back=_url(request, found)
+    )
 
 
 def dataset_file(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:

@@ -27,7 +27,9 @@ def member_list(request: PageRequest) -> HttpResponse:
     """Who may do what here, and how each came by it."""
     everyone = people()
     wanted = request.GET.get("q", "").strip()[:120].casefold()
-    found = [person for person in everyone if wanted in person.user.label.casefold() or wanted in person.user.username] if wanted else everyone
+    found = (
+        [person for person in everyone if wanted in person.user.label.casefold() or wanted in person.user.username] if wanted else everyone
+    )
     start = _number(request.GET.get("after", ""))
     manages = request.rights.allows(Permission.MANAGE_MEMBERS, Kind.MEMBER)
     return render(

@@ -98,7 +98,10 @@ def _setup(request: PageRequest, asked: str = "", form: Any = None, status: int 
     ]
     left = sum(not step.is_done for step in steps)
     return render(
-        request, "workspaces/workspace_setup.html", {"steps": shown, "left": left, "total": len(steps), "zones": ZoneForm.zones()}, status=status
+        request,
+        "workspaces/workspace_setup.html",
+        {"steps": shown, "left": left, "total": len(steps), "zones": ZoneForm.zones()},
+        status=status,
     )
 
 
@@ -109,7 +112,12 @@ def _settings(request: PageRequest, asked: str = "", form: Any = None, status: i
         for name in SETTLING
         if name != "region" or not workspace.region
     ]
-    return render(request, "workspaces/workspace_settings.html", {"forms": forms, "facts": _facts(workspace), "zones": ZoneForm.zones()}, status=status)
+    return render(
+        request,
+        "workspaces/workspace_settings.html",
+        {"forms": forms, "facts": _facts(workspace), "zones": ZoneForm.zones()},
+        status=status,
+    )
 
 
 def _page(step: str, workspace: Workspace) -> dict[str, str] | None:

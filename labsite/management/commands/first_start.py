@@ -1,12 +1,10 @@
-"""`manage.py first_start`: on an empty installation, the epoch, the local engine, three people and the example workspace. Else nothing."""
+"""`manage.py first_start`: on an empty installation, the epoch, the local engine, three people. Else nothing."""
 
 import json
 import os
-import sys
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management import call_command, get_commands
 from django.core.management.base import BaseCommand, CommandError
 
 from workspaces.access import Actor
@@ -35,16 +33,6 @@ class Command(BaseCommand):
             chosen = bool(password) and person is people[0]
             line = {"username": person.user.username, "password": None if chosen else person.password, "site_roles": person.user.site_roles}
             self.stdout.write(json.dumps(line))
-        self.stdout.flush()
-        if os.environ.get("LABSITE_EXAMPLES") != "0" and "example" in get_commands():
-            self.make_example()
-
-    def make_example(self) -> None:
-        # The sign-ins are out and must reach the operator whatever happens here: what fails is said, and the start goes on.
-        try:
-            call_command("example", "w2s", set_up_only=True, stdout=sys.stderr)
-        except (CommandError, Refusal) as error:
-            self.stderr.write(f"The example workspace is not complete: {error}")
 
     def warn_of_weakness(self, password: str, first: SignIn) -> None:
         try:

@@ -1,0 +1,120 @@
+"""A researcher's day: sign in, see what a run would cost, launch it, watch it, cancel another, and follow a score to all that it rests on."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Visit
+from tests.browser.laboratories import stepwise_laboratory, worker
+from tests.browser.visitor import Visitor
+from tests.factories import make_member
+from tests.factories_runs import HOUR, launch
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "a-long-enough-phrase-7"
+
+
+def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:
+    """Choose what runs; the estimate comes before anything is asked for."""
+    page = visitor.page
+    page.get_by_label("Benchmark", exact=True).select_option("accuracy")
+    page.get_by_label("Agent", exact=True).select_option("worker")
+    page.get_by_label("table").check()
+    page.get_by_label("Budget").fill(hours)
+    page.get_by_label("Why").fill(reason)
+    page.get_by_label("Why").press("Tab")
+    visitor.reads("Reserved now, at most")
+    visitor.reads(f"{hours} GPU-hours")
+
+
+def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> None:
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    researcher = make_member(laboratory.workspace, "researcher", "rosalind")
+    assert researcher.user
+    researcher.user.set_password(PASSWORD)
+    researcher.user.save()
+    visitor = visit()
+
+    visitor.sign_in("rosalind", PASSWORD)
+    visitor.follow(laboratory.workspace.name)
+    visitor.reads("Raise accuracy")
+    visitor.follow("Launch a run")
+    fill_launch(visitor, reason="does it learn at all")
+    visitor.shoot("estimate")
+    visitor.press("Launch")
+
+    with worker(laboratory):
+        visitor.reads("does it learn at all")
+        visitor.reads("running")  # by itself: the page asks again
+        visitor.shoot("running")
+        visitor.follow("Log", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
+        visitor.reads("epoch 1 begins")
+        assert not visitor.page.get_by_text("epoch 2 is done").count()
+        (tmp_path / "gate").touch()
+        visitor.reads("epoch 2 is done", seconds=20)
+        visitor.reads("succeeded", seconds=20)
+        visitor.reads("0.8125")
+        visitor.reads("GPU-hours spent")
+        visitor.follow("Metrics", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
+        curve = visitor.page.get_by_role("img", name=re.compile("loss")).first
+        curve.wait_for()
+        visitor.shoot("metrics")
+        visitor.follow("Cost", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
+        for entry in ("reserve", "spend", "release"):
+            visitor.reads(re.compile(entry, re.IGNORECASE), within=visitor.page.get_by_role("table", name=re.compile("Ledger entries")))
+
+
+def test_a_running_run_is_cancelled(visit: Visit, tmp_path: Path) -> None:
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    with laboratory.opened():
+        run = launch(laboratory, gpu_ms=HOUR, name="no-good")
+    visitor = visit(laboratory.owner)
+    with worker(laboratory):
+        visitor.go("/workspaces/lab/runs/")
+        visitor.follow("no-good")
+        visitor.reads("running")
+        visitor.page.locator("summary", has_text="Cancel run").click()
+        visitor.page.get_by_label("Why, if you like").fill("wrong seed")
+        visitor.press("Cancel run")
+        visitor.reads("cancelled", seconds=20)
+        visitor.reads("wrong seed")
+        visitor.reads("GPU-hours spent")
+    with laboratory.opened():
+        run.refresh_from_db()
+        assert (run.status, run.reserved_gpu_ms) == ("cancelled", 0)
+
+
+def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "gate").touch()
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    with laboratory.opened():
+        launch(laboratory, gpu_ms=HOUR, name="first-light", reason="a baseline to beat")
+    visitor = visit(laboratory.owner)
+    with worker(laboratory):
+        visitor.go("/workspaces/lab/")
+        visitor.follow("first-light")
+        visitor.reads("succeeded", seconds=20)
+    visitor.go("/workspaces/lab/")
+    board = visitor.page.get_by_role("region").or_(visitor.page.locator("section")).filter(has=visitor.page.get_by_role("heading", name="Scoreboard"))
+    visitor.reads("0.81", within=board.last)
+    visitor.follow("first-light", within=board.last)
+
+    run = visitor.page.url
+    facts = visitor.page.get_by_role("complementary", name="What this run is")
+    visitor.follow("table", within=facts)
+    visitor.reads("table.csv")
+    visitor.follow("first-light")  # the dataset says who used it
+    assert visitor.page.url.split("?")[0] == run
+    visitor.follow("worker", within=facts)
+    visitor.reads("main.py")
+    visitor.go(run)
+    visitor.reads(laboratory.owner.label, within=facts)
+    visitor.reads("a baseline to beat", within=facts)
+    visitor.follow("Cost", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
+    visitor.reads("Ledger")
+    visitor.follow("Audit", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
+    visitor.reads(re.compile("launch", re.IGNORECASE))
+    visitor.go(run)
+    visitor.follow("accuracy", within=facts)
+    visitor.reads("first-light")

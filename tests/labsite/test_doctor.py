@@ -1,0 +1,49 @@
+"""`manage.py doctor` is content with a working installation, and names what somebody broke."""
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from labsite.owner import as_owner
+from runs.models import Run
+from tests.factories_runs import drive, launch, make_laboratory
+from workspaces import store
+from workspaces.models import Blob
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def faults() -> list[str]:
+    out = io.StringIO()
+    try:
+        call_command("doctor", as_json=True, stdout=out)
+    except SystemExit as end:
+        assert end.code == 1  # noqa: PT017  # the exit code is the command's answer
+    found = json.loads(out.getvalue())["findings"]
+    return [fault for finding in found for fault in finding["faults"] if finding["check"] != "run folder"]
+
+
+def test_a_working_installation_is_healthy_and_what_is_broken_is_named() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+    assert drive(laboratory, run).status == "succeeded"
+    assert faults() == []
+
+    with laboratory.opened():
+        blob = Blob.objects.first()
+        assert blob is not None
+        store.remove(blob.region, laboratory.workspace.pk, blob.sha256)
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("UPDATE workspaces_ledgeraccount SET balance = balance + 1 WHERE side = 'spent'")
+        cursor.execute("UPDATE workspaces_auditevent SET actor_label = 'nobody' WHERE sequence = 1")
+        cursor.execute("UPDATE runs_run SET reserved_gpu_ms = 5 WHERE id = %s", [run.pk])
+    found = " ".join(faults())
+    for words in ("is not in the store", "its entries say", "still holds a reservation"):
+        assert words in found
+    assert len(faults()) >= 4
+    with laboratory.opened():
+        assert Run.objects.count() == 1

@@ -1,0 +1,73 @@
+"""The first start makes three people, the engine and the epoch, says the sign-ins once, and never does it again."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from workspaces.models import Engine, Installation, SiteEvent, User
+
+
+@pytest.fixture(autouse=True)
+def quick_hashes(settings: Any) -> None:
+    """The slow hash is Django's own matter; here it would only cost a minute."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def environment(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LABSITE_ADMIN_USER", "LABSITE_ADMIN_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def start() -> tuple[list[dict[str, object]], str]:
+    out, errors = StringIO(), StringIO()
+    call_command("first_start", stdout=out, stderr=errors)
+    return [json.loads(line) for line in out.getvalue().splitlines()], errors.getvalue()
+
+
+def test_an_empty_installation_gets_people_who_can_sign_in() -> None:
+    people, _ = start()
+    assert [person["username"] for person in people] == ["admin", "researcher", "approver"]
+    for person in people:
+        assert Client().login(username=str(person["username"]), password=str(person["password"]))
+    assert User.objects.get(username="admin").site_roles == ["create_workspace", "site_operator", "site_auditor"]
+    assert User.objects.get(username="researcher").site_roles == []
+    assert Engine.objects.get().slug == "local"
+    assert SiteEvent.objects.filter(verb="installation.started").count() == 1
+    assert str(people[0]["password"]) not in str(list(SiteEvent.objects.values()))
+
+
+def test_the_second_start_changes_and_says_nothing() -> None:
+    start()
+    before = (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())
+    assert start() == ([], "")
+    assert before == (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())
+
+
+def test_the_operators_choice_is_used_and_not_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSITE_ADMIN_USER", "root.of-all")
+    monkeypatch.setenv("LABSITE_ADMIN_PASSWORD", "a good long password")
+    people, errors = start()
+    assert (people[0]["username"], people[0]["password"], errors) == ("root.of-all", None, "")
+    assert Client().login(username="root.of-all", password="a good long password")
+
+
+def test_a_weak_choice_is_kept_with_a_warning_that_does_not_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSITE_ADMIN_PASSWORD", "hunter2")
+    _, errors = start()
+    assert "weaker" in errors
+    assert "hunter2" not in errors
+    assert Client().login(username="admin", password="hunter2")
+
+
+@pytest.mark.parametrize("name", ["Not A Name", "researcher"])
+def test_a_name_that_is_none_makes_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("LABSITE_ADMIN_USER", name)
+    with pytest.raises(CommandError, match="LABSITE_ADMIN_USER"):
+        start()
+    assert not User.objects.exists()
+    assert not Installation.objects.exists()

@@ -1,0 +1,22 @@
+"""Migrations are linear in both apps, and say everything that the models say."""
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+
+@pytest.mark.parametrize("app", ["workspaces", "runs"])
+def test_migrations_are_linear(app: str) -> None:
+    loader = MigrationLoader(None, ignore_no_migrations=False)
+    names = sorted(name for label, name in loader.disk_migrations if label == app)
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "two migrations have one number, or one is missing"
+    for before, name in zip(names, names[1:], strict=False):
+        parents = [parent for parent in loader.disk_migrations[app, name].dependencies if parent[0] == app]
+        assert parents == [(app, before)], f"{name} does not follow {before}"
+
+
+@pytest.mark.django_db
+def test_migrations_say_what_the_models_say() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+    assert MigrationLoader(connection).detect_conflicts() == {}

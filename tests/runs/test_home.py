@@ -1,0 +1,146 @@
+"""The home page: objective with its best under the current contract, budget burn, what is blocked and why, and live parts."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import QueueItem, Run
+from runs.queries.home import aim
+from runs.queries.queue import waiting_runs
+from tests.factories import make_workspace
+from tests.factories_pages import add_attempt, client_of, copy_runs, leave_queue, score_runs, see, set_run
+from tests.factories_runs import Laboratory, launch, make_laboratory
+from workspaces.commands.benchmark import publish_contract
+from workspaces.commands.pool import bind_pool, change_pool
+from workspaces.models import Benchmark
+
+
+@pytest.fixture
+def laboratory(db: None) -> Laboratory:
+    return make_laboratory(at_once=2, slots=2)
+
+
+def home(laboratory: Laboratory) -> str:
+    response = client_of(laboratory.owner).get("/workspaces/lab/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_best_is_of_the_current_contract_only(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        made = copy_runs(actor=laboratory.owner, pattern=launch(laboratory), count=4)
+        scores: dict[Run, tuple[float, float | None]] = {
+            made[0]: (0.5, 0.01),
+            made[1]: (0.95, 0.02),
+            made[2]: (float("nan"), None),
+            made[3]: (float("inf"), None),
+        }
+        score_runs(actor=laboratory.owner, scores=scores)
+        found = aim()
+        assert found
+        assert found.best
+        assert found.best.value == 0.95
+        assert found.is_reached
+    body = home(laboratory)
+    assert "0.950" in body
+    assert "± 0.020" in body
+    assert "reached" in body
+    with laboratory.opened():
+        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="minimize")
+        found = aim()
+        assert found
+        assert found.best is None
+        assert not found.is_reached
+
+
+def test_budget_shows_what_is_reserved_and_when_it_ends(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        launch(laboratory, gpu_ms=2 * 3_600_000)
+    body = home(laboratory)
+    assert "of 100 GPU-hours committed" in body
+    assert "Reserved by 1 run</dt><dd>2.0</dd>" in body.replace("<dd>2</dd>", "<dd>2.0</dd>")
+    assert "Europe/Berlin" in body
+
+
+def test_what_blocks_is_said_with_its_reason(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        spare = bind_pool(actor=laboratory.owner, engine="local", slug="spare", slots=1, isolation="none")
+        launch(laboratory, pool="spare")
+        change_pool(actor=laboratory.owner, pool=spare, is_accepting=False)
+    body = home(laboratory)
+    assert "spare takes no new work." in body
+    assert "1 run waits for a pool." in body
+
+
+def test_a_workspace_that_is_not_set_up_says_what_is_missing(db: None) -> None:
+    _, owner = make_workspace("bare")
+    body = client_of(owner).get("/workspaces/bare/").content.decode()
+    assert "has no objective yet" in body
+    assert "Bind at least one pool." in body
+    assert "Set GPU-hours a week" in body
+
+
+def test_live_part_is_304_until_something_changes(laboratory: Laboratory) -> None:
+    client = client_of(laboratory.owner)
+    first = client.get("/workspaces/lab/?part=live")
+    assert client.get("/workspaces/lab/?part=live", headers={"if-none-match": first["ETag"]}).status_code == 304
+    with laboratory.opened():
+        launch(laboratory, name="newcomer")
+    changed = client.get("/workspaces/lab/?part=live", headers={"if-none-match": first["ETag"]})
+    assert changed.status_code == 200
+    assert "newcomer" in changed.content.decode()
+
+
+def test_queries_do_not_grow_with_runs(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        pattern = launch(laboratory)
+        copy_runs(actor=laboratory.owner, pattern=pattern, count=9, statuses=["running", "queued", "succeeded"])
+    few = queries_of(laboratory)
+    with laboratory.opened():
+        made = copy_runs(actor=laboratory.owner, pattern=pattern, count=90, statuses=["running", "queued", "succeeded"])
+        score_runs(actor=laboratory.owner, scores=dict.fromkeys(made[2::3], (0.4, None)))
+    some = queries_of(laboratory)
+    with laboratory.opened():
+        made = copy_runs(actor=laboratory.owner, pattern=pattern, count=90, statuses=["running", "queued", "succeeded"])
+        score_runs(actor=laboratory.owner, scores=dict.fromkeys(made[2::3], (0.4, None)))
+    assert queries_of(laboratory) == some
+    assert some <= few + 1
+
+
+def queries_of(laboratory: Laboratory) -> int:
+    client = client_of(laboratory.owner)
+    with CaptureQueriesContext(connection) as queries:
+        client.get("/workspaces/lab/")
+    return len(queries)
+
+
+def test_the_queue_says_why_and_what_starts_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        first, second, third = (launch(laboratory, name=name) for name in ("one", "two", "three"))
+        assert [(entry.run.name, entry.place, entry.reason) for entry in waiting_runs()] == [
+            ("one", 1, "It is next."),
+            ("two", 2, "1 run goes first on local."),
+            ("three", 3, "2 runs go first on local."),
+        ]
+        for run in (first, second):
+            take(laboratory, run)
+        (waiting,) = waiting_runs()
+        assert waiting.reason == "2 of 2 runs run at once."
+        assert "ends within" in waiting.release
+    body = client_of(laboratory.owner).get("/workspaces/lab/queue/").content.decode()
+    assert "three</bdi> is number 1 on local" in body
+    assert third.public_id in body
+
+
+def take(laboratory: Laboratory, run: Run) -> None:
+    """Put a run where its start would: out of the queue, with an attempt that runs."""
+    item = QueueItem.objects.get(run=run)
+    see(add_attempt(actor=laboratory.owner, run=item.run))
+    set_run(actor=laboratory.owner, run=item.run, status="running", started_at=item.created_at)
+    leave_queue(actor=laboratory.owner, item=item)
+
+
+def test_strangers_find_no_home(laboratory: Laboratory) -> None:
+    stranger = make_laboratory("other").owner
+    for address in ("", "queue/", "artifacts/", "runs/launch/", "runs/csv/"):
+        assert client_of(stranger).get(f"/workspaces/lab/{address}").status_code == 404

@@ -1,0 +1,121 @@
+"""`/pools`: where runs execute; listing, binding, changing and closing."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.urls import reverse
+from ninja import Schema, Status
+from pydantic import Field
+
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Body, Line
+from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
+from workspaces.models import Pool
+from workspaces.queries.pool import pool_rows
+
+routes = Routes("pools")
+
+Slots = Annotated[int, Field(strict=True, ge=1, le=1000)]
+MilliGpu = Annotated[int, Field(strict=True, ge=1, le=1_000_000, description="thousandths of a GPU that one slot counts as")]
+Price = Annotated[int, Field(strict=True, ge=0, le=10**12, description="micro-units of the currency for a GPU-hour")]
+IsolationName = Literal["user", "namespace", "none"]
+
+
+class PoolIn(Body):
+    engine: Line = Field(max_length=64)
+    slug: Line = Field(max_length=64)
+    slots: Slots
+    isolation: IsolationName
+    milli_gpu_per_slot: MilliGpu = 1000
+    price_micros_per_gpu_hour: Price = 0
+    currency: Line = Field("EUR", min_length=3, max_length=3)
+    is_default: bool = False
+    reason: Line = Field("", max_length=1000)
+
+
+class PoolChange(Body):
+    slots: Slots | None = None
+    isolation: IsolationName | None = None
+    milli_gpu_per_slot: MilliGpu | None = None
+    price_micros_per_gpu_hour: Price | None = None
+    currency: Line | None = Field(None, min_length=3, max_length=3)
+    is_default: bool | None = None
+    is_accepting: bool | None = None
+    reason: Line = Field("", max_length=1000)
+
+
+class CloseIn(Body):
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class PoolOut(Schema):
+    id: str
+    uuid: UUID
+    status: str
+    slug: str
+    engine: str
+    slots: int
+    isolation: str
+    milli_gpu_per_slot: int
+    price_micros_per_gpu_hour: int
+    currency: str
+    is_default: bool
+    created_at: datetime
+    url: str
+
+
+class PoolList(Schema):
+    items: list[PoolOut]
+    next: str | None = None
+
+
+@routes.get("/pools", needs=Permission.VIEW, kind=Kind.POOL, response=PoolList)
+def list_pools(request: ApiRequest) -> Any:
+    """Every pool, the default first."""
+    return {"items": [_out(request, pool) for pool in pool_rows()], "next": None}
+
+
+@routes.post("/pools", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut, status=201)
+def post_pool(request: ApiRequest, body: PoolIn) -> Any:
+    """Bind an engine of the installation as a pool."""
+    return Status(201, _out(request, bind_pool(actor=request.actor, **body.dict())))
+
+
+@routes.get("/pools/{pool}", needs=Permission.VIEW, kind=Kind.POOL, response=PoolOut)
+def get_pool(request: ApiRequest, pool: str) -> Any:
+    """One pool."""
+    return _out(request, Pool.objects.find(pool))
+
+
+@routes.patch("/pools/{pool}", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut)
+def patch_pool(request: ApiRequest, pool: str, body: PoolChange) -> Any:
+    """Change a pool; what is not named stays."""
+    found = Pool.objects.find(pool)
+    changed = {name: value for name, value in body.dict(exclude={"reason"}).items() if value is not None}
+    return _out(request, change_pool(actor=request.actor, pool=found, reason=body.reason, **changed))
+
+
+@routes.post("/pools/{pool}/close", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut)
+def close_pool(request: ApiRequest, pool: str, body: CloseIn) -> Any:
+    """Let the pool take no new work."""
+    return _out(request, unbind_pool(actor=request.actor, pool=Pool.objects.find(pool), reason=body.reason))
+
+
+def _out(request: ApiRequest, pool: Pool) -> dict[str, Any]:
+    return {
+        "id": pool.public_id,
+        "uuid": pool.pk,
+        "status": "ready" if pool.is_accepting and pool.engine.is_accepting else "closed",
+        "slug": pool.slug,
+        "engine": pool.engine.slug,
+        "slots": pool.slots,
+        "isolation": pool.isolation,
+        "milli_gpu_per_slot": pool.milli_gpu_per_slot,
+        "price_micros_per_gpu_hour": pool.price_micros_per_gpu_hour,
+        "currency": pool.currency,
+        "is_default": pool.is_default,
+        "created_at": pool.created_at,
+        "url": reverse("pool", args=[request.workspace.slug, pool.slug]),
+    }

@@ -1,0 +1,170 @@
+"""Forms of limits, pools and the objective. Amounts are entered in units of people and kept as whole numbers, exactly or not at all."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from workspaces.commands.limit import LARGEST, WINDOWS
+from workspaces.forms.fields import SlugField
+from workspaces.models import Benchmark, Engine, Limit, Pool, Unit
+from workspaces.standings import name_of
+
+# unit -> (what people count in, how many of the unit's integers that is)
+COUNTED: dict[str, tuple[str, int]] = {
+    Unit.GPU_MS: ("GPU-hours", 3_600_000),
+    Unit.API_MICROS: ("of currency", 1_000_000),
+    Unit.STORAGE_BYTES: ("GB", 10**9),
+    Unit.RUNS: ("runs", 1),
+}
+
+
+def whole(value: Decimal, unit: str) -> int:
+    """`value` in the unit's integers. ValidationError where it is finer than the unit counts, or larger than it can hold."""
+    words, size = COUNTED[unit]
+    exact = value * size
+    if exact != exact.to_integral_value():
+        raise forms.ValidationError(f"{words[:1].upper() + words[1:]} are counted in steps of 1/{size:,}; this is finer.")
+    if not 0 <= exact <= LARGEST:
+        raise forms.ValidationError(f"An amount lies between 0 and {LARGEST // size:,}.")
+    return int(exact)
+
+
+def counted(amount: int, unit: str) -> Decimal:
+    """The other way, for the form that changes a limit."""
+    value = Decimal(amount) / COUNTED[unit][1]
+    return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
+
+
+def amount_field(unit: str = "") -> forms.DecimalField:
+    hint = "GPU-hours, currency, GB or runs, as the limit counts." if not unit else ""
+    shown = {"data-unit": COUNTED[unit][0]} if unit else {}
+    widget = forms.TextInput(attrs={"inputmode": "decimal", **shown})
+    return forms.DecimalField(label="Amount", min_value=0, max_digits=24, decimal_places=9, help_text=hint, widget=widget)
+
+
+def why(label: str = "Why", *, required: bool = True) -> forms.CharField:
+    return forms.CharField(label=label, max_length=1000, required=required, help_text="Everyone who may read the record will see it.")
+
+
+class LimitForm(forms.Form):
+    """A limit that is not there yet."""
+
+    limit = forms.ChoiceField(
+        label="What is limited",
+        choices=[(f"{unit} {window}", name_of(unit, window)) for unit, windows in WINDOWS.items() for window in windows],
+    )
+    mode = forms.ChoiceField(
+        label="Above it",
+        choices=[("stop", "nothing starts"), ("approval", "an approver decides"), ("warn", "it only warns")],
+        widget=forms.RadioSelect,
+        initial="stop",
+    )
+    amount = amount_field()
+    reason = why()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if "limit" in cleaned and "amount" in cleaned:
+            cleaned["unit"], cleaned["window"] = cleaned.pop("limit").split()
+            try:
+                cleaned["amount"] = whole(cleaned["amount"], cleaned["unit"])
+            except forms.ValidationError as error:
+                self.add_error("amount", error)
+        return cleaned
+
+
+class LimitChangeForm(forms.Form):
+    """A new amount for a limit that stands."""
+
+    reason = why()
+    field_order = ("amount", "reason")
+
+    def __init__(self, *args: Any, limit: Limit, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.unit = limit.unit
+        self.fields["amount"] = amount_field(limit.unit)
+        self.fields["amount"].initial = counted(limit.amount, limit.unit)
+        self.order_fields(self.field_order)
+
+    def clean_amount(self) -> int:
+        return whole(self.cleaned_data["amount"], self.unit)
+
+
+class ReasonForm(forms.Form):
+    reason = why()
+
+
+class PoolForm(forms.Form):
+    """How much of an engine the workspace uses, how isolated, at which price."""
+
+    slots = forms.IntegerField(label="Slots", min_value=1, max_value=1000, help_text="Attempts of this workspace at once.")
+    isolation = forms.ChoiceField(
+        choices=Pool.Isolation.choices,
+        help_text="What this machine can keep is tried when an attempt starts; a pool that promises more than that takes no work.",
+    )
+    gpus_per_slot = forms.DecimalField(
+        label="A slot counts as", min_value=Decimal("0.001"), max_value=1000, max_digits=7, decimal_places=3, initial=1,
+        widget=forms.TextInput(attrs={"data-unit": "GPU", "inputmode": "decimal"}), help_text="On a machine without GPUs: GPU-equivalents.",
+    )  # fmt: skip
+    price = forms.DecimalField(
+        label="Price of a GPU-hour", min_value=0, max_value=10**6, max_digits=13, decimal_places=6, initial=0,
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+    )  # fmt: skip
+    currency = forms.CharField(max_length=3, min_length=3, initial="EUR", help_text="Three letters, such as EUR.")
+    is_default = forms.BooleanField(label="Runs that name no pool go here", required=False)
+    reason = why(required=False)
+
+    def values(self) -> dict[str, Any]:
+        """Arguments for the commands on pools."""
+        cleaned = self.cleaned_data
+        return {
+            "slots": cleaned["slots"],
+            "isolation": cleaned["isolation"],
+            "milli_gpu_per_slot": int(cleaned["gpus_per_slot"] * 1000),
+            "price_micros_per_gpu_hour": int(cleaned["price"] * 1_000_000),
+            "currency": cleaned["currency"].upper(),
+            "is_default": cleaned["is_default"],
+        }
+
+    @staticmethod
+    def values_of(pool: Pool) -> dict[str, Any]:
+        """What the form shows of a pool."""
+        return {
+            "slots": pool.slots,
+            "isolation": pool.isolation,
+            "gpus_per_slot": Decimal(pool.milli_gpu_per_slot) / 1000,
+            "price": counted(pool.price_micros_per_gpu_hour, Unit.API_MICROS),
+            "currency": pool.currency,
+            "is_default": pool.is_default,
+        }
+
+
+class PoolBindForm(PoolForm):
+    engine = forms.ChoiceField(help_text="A machine that the operators of this installation have set up.")
+    slug = SlugField()
+    field_order = ("engine", "slug")
+
+    def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(engine.slug, f"{engine.slug} ({engine.get_kind_display()}, {engine.slots} slots)") for engine in engines]
+        self.fields["engine"] = forms.ChoiceField(
+            choices=choices, help_text="A machine that the operators of this installation have set up."
+        )
+        self.order_fields(self.field_order)
+
+
+class ObjectiveForm(forms.Form):
+    statement = forms.CharField(
+        label="What the group tries to improve", max_length=300, help_text="One sentence that a visitor understands."
+    )
+    benchmark = forms.ChoiceField(label="Measured on", required=False)
+    target = forms.FloatField(label="Score to reach", required=False, widget=forms.TextInput(attrs={"inputmode": "decimal"}))
+    due_on = forms.DateField(label="By", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    reason = why(required=False)
+
+    def __init__(self, *args: Any, benchmarks: list[Benchmark], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [("", "nothing yet"), *((benchmark.slug, benchmark.name) for benchmark in benchmarks)]
+        self.fields["benchmark"] = forms.ChoiceField(label="Measured on", required=False, choices=choices)
+        self.order_fields(("statement", "benchmark", "target", "due_on", "reason"))

@@ -1,0 +1,84 @@
+"""The budget page: what is left and until when, and every limit with what stands against it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from workspaces.models import Limit, Unit
+from workspaces.standings import Standing, amount_words, name_of, standings
+from workspaces.windows import Window
+
+ABOVE = {Limit.Mode.STOP: "nothing starts", Limit.Mode.APPROVAL: "an approver decides", Limit.Mode.WARN: "warns"}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """One limit in words. `standing` is None for runs at once, which the floor above counts."""
+
+    limit: Limit
+    name: str
+    above: str
+    amount: str
+    used: str
+    reserved: str
+    free: str
+    standing: Standing | None
+    passed: int | None  # of the window, in thousandths
+
+    @property
+    def pace(self) -> float | None:
+        """The same as a share, for the mark on a meter."""
+        return None if self.passed is None else self.passed / 1000
+
+    @property
+    def even(self) -> str:
+        """What would be used by now at an even pace."""
+        return "" if self.passed is None else amount_words(self.limit.amount * self.passed // 1000, self.limit.unit)
+
+    @property
+    def is_over(self) -> bool:
+        return self.standing is not None and self.standing.free < 0
+
+    @property
+    def is_ahead(self) -> bool:
+        """Is more committed than an even pace would have used?"""
+        standing = self.standing
+        return (
+            self.passed is not None and standing is not None and 1000 * (standing.used + standing.reserved) > standing.amount * self.passed
+        )
+
+
+def limit_rows(now: datetime) -> list[LimitRow]:
+    """Every limit of the open workspace, what runs spend first."""
+    found = {(standing.unit, standing.window, standing.mode): standing for standing in standings(now=now)}
+    order = [*Unit.values]
+    limits = sorted(
+        Limit.objects.all(), key=lambda limit: (order.index(limit.unit), Limit.Window.values.index(limit.window), -limit.amount)
+    )
+    return [_row(limit, found.get((limit.unit, limit.window, limit.mode)), now) for limit in limits]
+
+
+def leading(rows: list[LimitRow]) -> LimitRow | None:
+    """The limit that the page answers with: GPU-hours of the week, the hard stop first; else any that counts in a window."""
+    counted = [row for row in rows if row.passed is not None]
+    modes = Limit.Mode.values
+    return min(
+        counted,
+        key=lambda row: (row.limit.unit != Unit.GPU_MS, row.limit.window != Limit.Window.WEEK, modes.index(row.limit.mode)),
+        default=None,
+    )
+
+
+def _row(limit: Limit, standing: Standing | None, now: datetime) -> LimitRow:
+    starts_at, ends_at = (standing.starts_at, standing.ends_at) if standing else (None, None)
+    counts = standing is not None and limit.window != Limit.Window.RUN
+    return LimitRow(
+        limit=limit,
+        name=name_of(limit.unit, limit.window),
+        above="the next one waits" if limit.unit == Unit.RUNS else ABOVE[Limit.Mode(limit.mode)],
+        amount=amount_words(limit.amount, limit.unit),
+        used=amount_words(standing.used, limit.unit) if standing and counts else "",
+        reserved=amount_words(standing.reserved, limit.unit) if standing and starts_at else "",
+        free=amount_words(max(0, standing.free), limit.unit) if standing and counts else "",
+        standing=standing,
+        passed=Window(starts_at, ends_at).passed(now) if starts_at and ends_at else None,
+    )

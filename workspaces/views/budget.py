@@ -1,0 +1,104 @@
+"""Pages of the budget: what is left, the limits, and the ledger beneath them."""
+
+from django.http import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from workspaces.commands.limit import remove_limit, set_limit
+from workspaces.forms.resource import LimitChangeForm, LimitForm, ReasonForm
+from workspaces.models import Limit, Unit
+from workspaces.pages import PageRequest, redirect
+from workspaces.queries.budget import leading, limit_rows
+from workspaces.queries.ledger import EntryRow, entries, entry_row
+from workspaces.queries.paging import BadCursor, newest_first
+from workspaces.standings import amount_words, name_of
+from workspaces.views.csv_file import Piece, csv_file
+from workspaces.views.form_page import form_page
+
+HEAD = ("time", "unit", "window", "window_starts_at", "act", "from", "to", "amount", "run", "run_id", "reason")
+CSV_ROWS = 1000
+
+
+def budget(request: PageRequest) -> HttpResponseBase:
+    rows = limit_rows(timezone.now())
+    newest = [entry_row(entry) for entry in entries().order_by("-created_at", "-pk")[:8]]
+    return render(request, "workspaces/budget.html", {"lead": leading(rows), "rows": rows, "entries": newest})
+
+
+def limit_set(request: PageRequest) -> HttpResponseBase:
+    form = LimitForm(request.POST or None)
+
+    def save(form: LimitForm) -> HttpResponseBase:
+        set_limit(actor=request.actor, **form.cleaned_data)
+        return redirect("budget", request.workspace.slug)
+
+    above = reverse("budget", args=[request.workspace.slug])
+    return form_page(request, form, save, title="New limit", submit="Set limit", trail=(("Budget", above),), back=above)
+
+
+def limit_change(request: PageRequest, limit: str) -> HttpResponseBase:
+    found = Limit.objects.find(limit)
+    form = LimitChangeForm(request.POST or None, limit=found)
+
+    def save(form: LimitChangeForm) -> HttpResponseBase:
+        set_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, **form.cleaned_data)
+        return redirect("budget", request.workspace.slug)
+
+    above = reverse("budget", args=[request.workspace.slug])
+    title = f"Change {name_of(found.unit, found.window)}, {found.get_mode_display()}"
+    lead = "What is spent and promised stays so; a smaller amount only stops what is new."
+    return form_page(request, form, save, title=title, submit="Change limit", lead=lead, trail=(("Budget", above),), back=above)
+
+
+def limit_remove(request: PageRequest, limit: str) -> HttpResponseBase:
+    found = Limit.objects.find(limit)
+    form = ReasonForm(request.POST or None)
+
+    def save(form: ReasonForm) -> HttpResponseBase:
+        remove_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, reason=form.cleaned_data["reason"])
+        return redirect("budget", request.workspace.slug)
+
+    above = reverse("budget", args=[request.workspace.slug])
+    title = f"Remove {name_of(found.unit, found.window)}, {found.get_mode_display()}"
+    lead = f"The limit of {amount_words(found.amount, found.unit)} ends; what is spent stays in the ledger."
+    return form_page(request, form, save, title=title, submit="Remove limit", lead=lead, trail=(("Budget", above),), back=above)
+
+
+def ledger(request: PageRequest) -> HttpResponseBase:
+    unit = request.GET.get("unit", "")
+    unit = unit if unit in Unit.values else ""
+    is_lost = False
+    try:
+        page = newest_first(entries(unit=unit), cursor=request.GET.get("after", "")[:300])
+    except BadCursor:
+        is_lost = True
+        page = newest_first(entries(unit=unit))
+    units = [(value, label) for value, label in Unit.choices if value in (Unit.GPU_MS, Unit.API_MICROS)]
+    context = {
+        "rows": [entry_row(entry) for entry in page.items],
+        "next_cursor": page.next or "",
+        "unit": unit,
+        "units": units,
+        "is_lost": is_lost,
+    }
+    return render(request, "workspaces/ledger.html", context)
+
+
+def ledger_csv(request: PageRequest) -> HttpResponseBase:
+    unit = request.GET.get("unit", "")
+    unit = unit if unit in Unit.values else ""
+
+    def piece(cursor: str) -> Piece:
+        page = newest_first(entries(unit=unit), cursor=cursor, size=CSV_ROWS)
+        return [_cells(entry_row(entry)) for entry in page.items], page.next or ""
+
+    return csv_file(f"{request.workspace.slug}-ledger", HEAD, piece, workspace_id=request.workspace.pk)
+
+
+def _cells(row: EntryRow) -> list[str | int | float | None]:
+    entry = row.entry
+    return [
+        entry.created_at.isoformat(), row.unit, row.window, row.starts_at.isoformat(), entry.act, row.debit, row.credit, entry.amount,
+        entry.run_label, row.run_ref, entry.reason,
+    ]  # fmt: skip
