@@ -16,7 +16,11 @@ PARALLEL ?= $(if $(ARGS),,-n 2)
 run: .venv/installed
 	@exec $(BIN)/python manage.py up $(ARGS)
 
-test: .venv/installed-dev
+# What the example bundles run on; the tests of them run on the same lock.
+LABSITE_POOL_PYTHON ?= $(CURDIR)/.venv-pool/bin/python
+export LABSITE_POOL_PYTHON
+
+test: .venv/installed-dev .venv-pool/installed
 	@exec $(AROUND) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/installed-dev
@@ -50,7 +54,7 @@ system:
 	@exec bash .ci/system
 
 clean:
-	rm -rf .venv .venv-lock .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-pool .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -61,6 +65,12 @@ clean:
 .venv/installed: requirements.lock | .venv/bin/python
 	@echo "installing what labsite runs on (half a minute, once)"
 	$(PIP) install --require-hashes -r requirements.lock
+	touch $@
+
+.venv-pool/installed: requirements-pool.lock | .venv/bin/python
+	@echo "installing what the example runs need (half a minute, once)"
+	test -x .venv-pool/bin/python || "$(PYTHON)" -m venv .venv-pool
+	.venv-pool/bin/python -m pip --disable-pip-version-check --quiet --no-input install --require-hashes -r requirements-pool.lock
 	touch $@
 
 .venv/installed-dev: requirements-dev.lock | .venv/bin/python

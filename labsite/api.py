@@ -18,8 +18,13 @@ IN_WORKSPACE = "/workspaces/{workspace}"
 
 
 class Api(NinjaAPI):
+    def get_root_path(self, path_params: Any) -> str:
+        """Where the document says the API is; its own root answers nothing."""
+        return "/api/v1/"
+
     def get_openapi_schema(self, **kwargs: Any) -> Any:
         """Ninja's document, with the scope that the door reads from every path, and the two ways to sign in."""
+        kwargs.setdefault("path_prefix", "/api/v1/")  # ninja asks its root page for it, which is not mounted
         schema = super().get_openapi_schema(**kwargs)
         schema.setdefault("components", {})["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the workspace."},

@@ -16,7 +16,7 @@ class PersonForm(forms.Form):
 
 
 class SiteRolesForm(forms.Form):
-    roles = forms.MultipleChoiceField(choices=SiteRole.choices, required=False, label="Site roles", widget=forms.CheckboxSelectMultiple)
+    roles = forms.MultipleChoiceField(choices=SiteRole.choices, required=False, label="This person", widget=forms.CheckboxSelectMultiple)
 
 
 class GroupForm(forms.Form):

@@ -13,7 +13,12 @@ from labsite.owner import as_owner
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: Any, django_db_keepdb: bool, django_db_createdb: bool
+    request: pytest.FixtureRequest,
+    django_test_environment: None,
+    django_db_modify_db_settings: None,  # a database for each parallel process
+    django_db_blocker: Any,
+    django_db_keepdb: bool,
+    django_db_createdb: bool,
 ) -> Iterator[None]:
     """Overrides pytest-django's: makes and removes the test database as the owner role."""
     with django_db_blocker.unblock(), as_owner():

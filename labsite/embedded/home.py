@@ -71,7 +71,9 @@ class Home:
         if len(os.fsencode(inside)) <= SOCKET_FOLDER_BYTES and not set(str(inside)) & set(",\"'"):
             return inside
         name = f"labsite-{os.geteuid()}-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]}"
-        return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / name
+        places = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]  # noqa: S108  # a private folder whose owner is checked
+        fitting = [Path(place) / name for place in places if place and len(os.fsencode(Path(place) / name)) <= SOCKET_FOLDER_BYTES]
+        return fitting[0] if fitting else inside
 
     @property
     def valkey_socket(self) -> Path:

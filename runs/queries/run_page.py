@@ -127,10 +127,8 @@ def entries_of(run: Run) -> list[LedgerEntry]:
 
 def events_of(run: Run) -> list[EventLine]:
     """The record's events that changed this run, its attempts or what hangs on them, oldest first."""
-    attempts = dict(Attempt.objects.filter(run=run).values_list("pk", "number"))
     about = EventSubject.objects.filter(object_id__in=_objects(run)).values("event")
-    events = list(AuditEvent.objects.filter(pk__in=about).order_by("sequence"))
-    return lines_of_events(events, {pk: f"attempt {number}" for pk, number in attempts.items()})
+    return lines_of_events(list(AuditEvent.objects.filter(pk__in=about).order_by("sequence")))
 
 
 def count_events(run: Run) -> int:

@@ -8,9 +8,9 @@ from django.http import HttpResponseBase
 from runs.models import Run
 from runs.queries.metric import MetricPoint, find_series, points, series_of
 from runs.queries.run_page import find_run
-from runs.views.csv_file import Piece, csv_file
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest
+from workspaces.views.csv_file import Piece, csv_file
 
 CURVES_A_PAGE = 12
 ROWS_SHOWN = 1_000

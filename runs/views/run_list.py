@@ -6,11 +6,11 @@ from django.utils import timezone
 
 from runs.forms.run_list import RunFilterForm, with_query
 from runs.queries.run_list import RunRow, choices, matching, page_of_runs, sorts_by_score
-from runs.views.csv_file import Cell, Piece, csv_file
 from workspaces.ids import canonical
 from workspaces.models import Workspace
 from workspaces.pages import PageRequest
 from workspaces.queries.paging import BadCursor
+from workspaces.views.csv_file import Cell, Piece, csv_file
 
 CSV_HEAD = (
     "run", "name", "number", "state", "reason", "benchmark", "contract", "agent", "agent version", "pool", "asked for by", "score",

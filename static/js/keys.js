@@ -5,7 +5,7 @@ let leader = 0;
 
 const stored = () => {
   try {
-    return localStorage.getItem("shortcuts") !== "off";
+    return (localStorage.getItem("shortcuts") ?? dialog?.dataset.preferred) !== "off"; // this device's choice, else the person's
   } catch {
     return true; // storage is closed: they work, and the switch holds for this page
   }

@@ -25,7 +25,7 @@ def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:
     page.get_by_label("Why").fill(reason)
     page.get_by_label("Why").press("Tab")
     visitor.reads("Reserved now, at most")
-    visitor.reads(f"{hours} GPU-hours")
+    visitor.reads(f"{float(hours):.2f} GPU-hours")
 
 
 def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> No
         (tmp_path / "gate").touch()
         visitor.reads("epoch 2 is done", seconds=20)
         visitor.reads("succeeded", seconds=20)
-        visitor.reads("0.8125")
+        visitor.reads("0.81")
         visitor.reads("GPU-hours spent")
         visitor.follow("Metrics", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
         curve = visitor.page.get_by_role("img", name=re.compile("loss")).first

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labsite.embedded.home import CHECKOUT, Home
 
-SECONDS = 30
+SECONDS = 60  # the servers themselves get 30 to stop on a busy disk
 SERVE = """
 import os, signal, sys, threading
 from labsite.embedded.home import Home, StartError

@@ -11,7 +11,7 @@ from labsite.api import api
 from labsite.management.commands.openapi import document
 from tests.rules.baselines import compare
 
-SCHEMA: dict[str, Any] = api.get_openapi_schema(path_prefix="/api/v1/")
+SCHEMA: dict[str, Any] = api.get_openapi_schema()
 OPERATIONS = [(path, method, operation) for path, methods in SCHEMA["paths"].items() for method, operation in methods.items()]
 
 

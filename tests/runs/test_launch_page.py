@@ -119,14 +119,12 @@ def test_parameters_are_fields_of_the_chosen_version(laboratory: Laboratory) -> 
     with laboratory.opened():
         run = Run.objects.get()
     assert run.parameters == {"rate": 0.5, "epochs": 3, "mode": "slow", "shuffle": False}
-    again = client.get(
-        client.get(f"/workspaces/lab/runs/{run.public_id}/")
-        .content.decode()
-        .partition('class="button" href="')[2]
-        .partition('"')[0]
-        .replace("&amp;", "&")
+    link = re.search(
+        r'class="button"\s+href="(/workspaces/lab/runs/launch/[^"]*)"',
+        client.get(f"/workspaces/lab/runs/{run.public_id}/").content.decode(),
     )
-    body = again.content.decode()
+    assert link
+    body = client.get(link[1].replace("&amp;", "&")).content.decode()
     assert 'value="0.5"' in body
     assert '<option value="slow" selected>' in body
 

@@ -1,10 +1,10 @@
 """Every page of runs renders for real, hostile and empty content; nothing a person or a run wrote becomes markup."""
 
 import re
+from typing import Any
 
 import pytest
 from django.urls import reverse
-from pytest_django.fixtures import SettingsWrapper
 
 from runs.models import Run
 from tests.factories_pages import (
@@ -72,12 +72,13 @@ def test_pages_with_rows_render(laboratory: Laboratory, name: str) -> None:
     assert "<script>alert" not in response.content.decode()
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "runs/", "runs/launch/?benchmark=accuracy&agent=worker", "queue/", "artifacts/", *(f"runs/RUN/?tab={tab}" for tab in TABS)],
-)
-def test_no_template_names_what_is_not_there(laboratory: Laboratory, settings: SettingsWrapper, address: str) -> None:
-    settings.TEMPLATES = [{**settings.TEMPLATES[0], "OPTIONS": {**settings.TEMPLATES[0]["OPTIONS"], "string_if_invalid": "MISSING(%s)"}}]
+ADDRESSES = ("", "runs/", "runs/launch/?benchmark=accuracy&agent=worker", "queue/", "artifacts/", *(f"runs/RUN/?tab={tab}" for tab in TABS))
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_template_names_what_is_not_there(laboratory: Laboratory, settings: Any, address: str) -> None:
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [engine | {"OPTIONS": engine["OPTIONS"] | {"string_if_invalid": "MISSING(%s)"}}]
     with laboratory.opened():
         run = launch(laboratory)
         see(add_attempt(actor=laboratory.owner, run=run))

@@ -23,6 +23,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.Membership": {"role": "viewer"},
     "workspaces.Invitation": {"role": "viewer"},
     "runs.Run": {"status": "queued"},
+    "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 
 

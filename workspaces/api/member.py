@@ -109,6 +109,7 @@ def post_member(request: ApiRequest, body: MemberIn) -> Any:
 
 @routes.get("/members/{member}", needs=Permission.VIEW, kind=Kind.MEMBER, response=MemberOut)
 def get_member(request: ApiRequest, member: str) -> Any:
+    """One membership: who, in which role, for which kinds."""
     return _out(request, Membership.objects.find(member))
 
 

@@ -39,7 +39,7 @@ def start_installation(event: SiteDraft, *, actor: Actor, admin: str, admin_pass
         _person("researcher", fresh_password()),
         _person("approver", fresh_password()),
     ]
-    event.details.update(epoch=installation.epoch, engine="local", slots=slots, people=[person.user.username for person in people])
+    event.details.update(epoch=installation.epoch, engine="local", slots=slots, people=", ".join(person.user.username for person in people))
     return people
 
 

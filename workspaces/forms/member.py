@@ -69,8 +69,15 @@ class ChangeMemberForm(forms.Form):
 
 
 class AcceptForm(forms.Form):
-    username = forms.CharField(max_length=64, label="User name", help_text="Lower-case letters, digits, dots, - and _.")
-    display_name = forms.CharField(max_length=120, label="Your name, as others see it")
+    username = forms.CharField(
+        max_length=64,
+        label="User name",
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+        help_text="Lower-case letters, digits, dots, - and _.",
+    )
+    display_name = forms.CharField(
+        max_length=120, label="Your name, as others see it", widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
     password = forms.CharField(
         max_length=200,
         strip=False,

@@ -93,4 +93,4 @@ class PreferencesForm(forms.Form):
         help_text="An IANA time zone for pages outside a workspace, such as Europe/Berlin; empty for UTC. Inside, the workspace’s own clock counts.",
         widget=forms.TextInput(attrs={"list": "zones"}),
     )
-    has_shortcuts = forms.BooleanField(required=False, label="Keyboard shortcuts")
+    has_shortcuts = forms.BooleanField(required=False, label="Keyboard shortcuts, on devices that have not chosen otherwise")

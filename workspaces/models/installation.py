@@ -18,3 +18,6 @@ class Installation(models.Model):
     epoch = models.CharField(max_length=8, default=fresh_epoch)
     checkpoint_key = models.CharField(max_length=64, blank=True, help_text="public key that signs audit checkpoints, hex")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return f"installation {self.epoch}"

@@ -38,7 +38,7 @@ def invitation_accept(request: PageRequest, invitation: str, secret: str) -> Htt
         try:
             if request.user.is_authenticated:
                 accept_invitation(actor=request.actor, invitation=invitation, secret=secret)
-                return redirect("workspace-list")
+                return redirect("home", request.workspace.slug)
             if form.is_valid():
                 values = form.cleaned_data
                 accept_as_new_person(

@@ -38,7 +38,6 @@ def member_list(request: PageRequest) -> HttpResponse:
         {
             "shown": found[start : start + ROWS],
             "next_cursor": str(start + ROWS) if start + ROWS < len(found) else "",
-            "total": len(found),
             "persons": sum(person.user.kind == User.Kind.PERSON for person in everyone),
             "services": sum(person.user.kind != User.Kind.PERSON for person in everyone),
             "managers": sum(person.may(Permission.MANAGE_MEMBERS) for person in everyone),

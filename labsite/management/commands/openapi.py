@@ -13,7 +13,7 @@ from labsite.api import api
 
 def document() -> str:
     """The OpenAPI document as it is checked in: sorted, indented, without an installation's address."""
-    return json.dumps(api.get_openapi_schema(path_prefix="/api/v1/"), indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
+    return json.dumps(api.get_openapi_schema(), indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
 
 
 class Command(BaseCommand):
