@@ -29,7 +29,7 @@ check: .venv/installed-dev
 	echo "mypy";           $(BIN)/mypy labsite workspaces runs tests
 	echo "lint-imports";   $(BIN)/lint-imports --no-cache
 	echo "djade";          find templates -name '*.html' | sort | xargs $(BIN)/djade --check --target-version 5.2
-	echo "djlint";         $(BIN)/djlint --check --lint --profile django --quiet templates
+	echo "djlint";         $(BIN)/djlint --lint --profile django --quiet templates
 	echo "makemigrations"; $(AROUND) $(BIN)/python manage.py makemigrations --check --dry-run
 
 bench: .venv/installed-dev

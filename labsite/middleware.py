@@ -1,7 +1,8 @@
-"""Two rules for every answer and every request."""
+"""Rules for every answer and every request."""
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 
 Next = Callable[[HttpRequest], HttpResponse]
@@ -14,6 +15,21 @@ def never_store(get_response: Next) -> Next:
         response = get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+    return middleware
+
+
+def refuse_strangers_bodies(get_response: Next) -> Next:
+    """Take no large body from someone who has not signed in: Django spools a form to disk before any view can ask who sends it."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        announced = request.headers.get("Content-Length") or "0"
+        large = "chunked" in request.headers.get("Transfer-Encoding", "") or (
+            announced.isdigit() and int(announced) > settings.API_BODY_BYTES
+        )
+        if large and not request.user.is_authenticated and "Authorization" not in request.headers:
+            return HttpResponse("Sign in before sending this much.\n", status=413, content_type="text/plain")
+        return get_response(request)
 
     return middleware
 

@@ -2,14 +2,14 @@
 
 from django.urls import include, path
 
-from labsite import health
+from labsite import accounts, health
 from labsite.api import guarded_urls
 from workspaces.pages import site_page
 
 urlpatterns = [
     site_page("livez", health.livez, name="livez", needs=None, public_reason="a load balancer asks without signing in"),
     site_page("readyz", health.readyz, name="readyz", needs=None, public_reason="a load balancer asks without signing in"),
-    path("accounts/", include("allauth.urls")),
+    path("accounts/", include(accounts.urlpatterns())),
     path("api/v1/", guarded_urls()),
     path("", include("labsite.console")),
     path("", include("workspaces.urls")),  # first: `/workspaces/new/` is no workspace named new

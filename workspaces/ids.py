@@ -11,7 +11,21 @@ HEX_PATTERN = re.compile(r"[0-9a-f]{32}")
 RESERVED_SLUGS = frozenset(
     (
         *("new", "launch", "edit", "cancel", "retry", "approve", "refuse", "archive", "restore", "export", "import", "delete", "withdraw"),
-        *("promote", "share", "revoke", "rotate", "freeze", "upload", "download", "estimate", "compare", "metrics", "logs", "events", "csv"),
+        *(
+            "promote",
+            "share",
+            "revoke",
+            "rotate",
+            "freeze",
+            "upload",
+            "download",
+            "estimate",
+            "compare",
+            "metrics",
+            "logs",
+            "events",
+            "csv",
+        ),
         *("api", "static", "console", "accounts", "mlflow"),
     )
 )

@@ -16,6 +16,7 @@ from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, 
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import Approval, NotFound, User, Workspace
 from workspaces.queries.workspace import find_workspace
+from workspaces.site_audit import record_site_denial
 
 
 class PageRequest(HttpRequest):
@@ -100,6 +101,7 @@ def site_page(
         asked.actor = actor_of(request)
         asked.rights = NONE
         if needs not in (None, "signed_in") and not asked.actor.has_site_role(cast(str, needs)):
+            record_site_denial(actor=asked.actor, role=cast(str, needs), where=request.path)
             raise Http404
         if request.method not in methods and not (request.method == "HEAD" and "GET" in methods):
             return HttpResponseNotAllowed(methods)

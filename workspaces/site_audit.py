@@ -3,14 +3,16 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connection, models, transaction
+from django.utils import timezone
 
 from workspaces import ids
 from workspaces.access import Actor, SiteRole
-from workspaces.audit import NOTHING_YET, Denied, digest, label_of, plain, type_name
+from workspaces.audit import DENIALS_A_MINUTE, NOTHING_YET, Denied, digest, label_of, plain, type_name
 from workspaces.models import ActorKind, SiteEvent
 
 Parameters = ParamSpec("Parameters")
@@ -38,6 +40,7 @@ class SiteVerb(StrEnum):
     SIGNED_IN = "sign_in.done"
     SIGNED_OUT = "sign_in.ended"
     SIGN_IN_FAILED = "sign_in.failed"
+    ACCESS_DENIED = "access.denied"
 
 
 class SiteDenied(Denied):
@@ -133,6 +136,20 @@ HASHED = ("id", "sequence", "recorded_at", "actor_kind", "actor_id", "actor_labe
 def site_event_hash(event: SiteEvent) -> str:
     """SHA-256 over every stored column but the hash itself, in the canonical JSON of workspaces/audit.py."""
     return digest({name: plain(getattr(event, name)) for name in HASHED})
+
+
+@site_command(SiteVerb.ACCESS_DENIED, needs=None, public_reason="whoever was denied leaves this trace")
+def _deny(event: SiteDraft, *, actor: Actor, role: str, where: str) -> None:
+    event.subject = actor.user
+    event.details.update(role=role, where=where[:300])
+
+
+def record_site_denial(*, actor: Actor, role: str, where: str) -> None:
+    """Write `access.denied` into the installation's record; at most ten a minute and actor, as in a workspace."""
+    since = timezone.now() - timedelta(minutes=1)
+    seen = SiteEvent.objects.filter(verb=SiteVerb.ACCESS_DENIED, actor_id=actor.user.pk if actor.user else None, recorded_at__gte=since)
+    if seen.count() < DENIALS_A_MINUTE:
+        _deny(actor=actor, role=role, where=where)
 
 
 def _check(actor: Actor, *, needs: SiteRole | None, by_system: bool, is_open: bool) -> None:

@@ -46,7 +46,9 @@ def add_events(request: ApiRequest, run: str, body: EventsIn) -> dict[str, Any]:
     return {"taken": report_events(actor=request.actor, run=Run.objects.find(run), bodies=body.events)}
 
 
-@routes.post("/runs/{run}/artifacts", needs=Permission.LAUNCH_RUN, kind=Kind.ARTIFACT, response=ArtifactOut, status=201, by_run=True)
+@routes.post(
+    "/runs/{run}/artifacts", needs=Permission.LAUNCH_RUN, kind=Kind.ARTIFACT, response=ArtifactOut, status=201, by_run=True, streams=True
+)
 def add_artifact(request: ApiRequest, run: str, path: str, name: str = "", kind: str = "file") -> tuple[int, dict[str, Any]]:
     """Keep a file that the run sends as the raw body, with its own token."""
     found = Run.objects.find(run)

@@ -7,11 +7,11 @@ from runs.lifecycle import RunStatus
 from runs.models import Run
 from runs.queries.estimate import collect_facts
 from runs.queries.frozen import thaw
-from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands import approval as generic
-from workspaces.models import Approval, NotFound, Workspace
+from workspaces.models import Approval, NotFound
 from workspaces.verbs import Verb
 
 
@@ -19,7 +19,7 @@ from workspaces.verbs import Verb
 def decide_approval(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
     """Approve or refuse what was seen. `seen_hash` is the hash of the content on the approver's page; if it is no longer the content's, nothing
     is approved. Raises Refusal where the limits would no longer admit the launch; the request then stays open."""
-    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    lock_ledger()
     asked = Approval.objects.select_for_update().get(pk=approval.pk)
     if actor.user is None:
         raise Refusal("Only a person approves.")
@@ -46,6 +46,7 @@ def decide_approval(event: Draft, *, actor: Actor, approval: Approval, approves:
 @command(Verb.APPROVAL_EXPIRED, needs=None, by_system=True)
 def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
     """End a launch whose approval nobody gave in time."""
+    lock_ledger()
     asked = Approval.objects.select_for_update().get(pk=approval.pk)
     if asked.status != Approval.Status.PENDING:
         raise Refusal("It was decided meanwhile.")

@@ -1,61 +1,46 @@
 """The life of an attempt, as labsite's own jobs move it: claimed, running, ended once. Every command locks the run and checks its status."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db.models import Max
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
+from runs.commands.harvest import Harvest, evaluate, keep
 from runs.commands.launch import enqueue
 from runs.commands.run import end
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
-from runs.models import Artifact, Attempt, Evaluation, QueueItem, Run, Watch
+from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
-from runs.pools.events import Score
-from runs.queries.order import TOKEN_SLACK, token_id, token_secret
+from runs.queries.order import TOKEN_SLACK, seconds_left, token_id, token_secret
 from workspaces import ids, ledger, scope
 from workspaces.access import Actor
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.blob import keep_blob
-from workspaces.models import Benchmark, Contract, Engine, EngineSlot, Installation, Limit, NotFound, Pool, Token, Unit, Workspace
+from workspaces.models import Engine, EngineSlot, Installation, Limit, Pool, Token, Unit
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
-MAX_ATTEMPTS = 2  # a lost attempt is tried once more (feature 52)
+MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
+START_LEASE_SECONDS = 60  # how long a starter is left alone with its attempt; afterwards the watch takes it for dead
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """An output that lies in the store already and now becomes an artifact."""
-
-    path: str
-    name: str
-    kind: str
-    metadata: dict[str, Any]
-    sha256: str
-    bytes: int
+class NoRoom(Refusal):
+    """The pool is full, or closed: nothing behind this run starts there now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Harvest:
-    """What an ended attempt leaves."""
-
-    artifacts: tuple[Collected, ...] = ()
-    scores: tuple[Score, ...] = ()
-    said_done: bool = False
-    api_micros: int = 0
-    notes: dict[str, Any] = field(default_factory=dict)
+class AtLimit(Refusal):
+    """The workspace runs as many at once as it may: nothing starts now, on whichever pool."""
 
 
 @command(Verb.ATTEMPT_STARTED, needs=None, by_system=True)
 def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     """Claim a queued run for its pool: a slot of the pool and of the engine, room under the limit of runs at once, budget of this window.
 
-    Raises Refusal with what it waits for; then nothing has changed.
+    Raises Refusal with what it waits for; then nothing has changed. NoRoom and AtLimit say that others would wait as well.
     """
-    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    lock_ledger()
     run = Run.objects.select_for_update().get(pk=run.pk)
     item = QueueItem.objects.select_for_update().filter(run=run).first()
     if run.status != RunStatus.QUEUED or item is None:
@@ -71,7 +56,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
         id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED, fence=number
     )
     _take_slots(pool.engine, attempt, run.slots)
-    Watch.objects.create(attempt=attempt, lease_until=timezone.now() + timedelta(seconds=60))
+    Watch.objects.create(attempt=attempt, lease_until=Now() + timedelta(seconds=START_LEASE_SECONDS))
     run_token = Token.objects.create(
         id=token_id(attempt),
         kind=Token.Kind.RUN,
@@ -109,31 +94,33 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, started_at: da
 def finish_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest) -> Run:
     """The confirmed end of an attempt: its run moves once, what it left is kept, its money settled, its slots freed.
 
-    A launcher that was lost with tries left puts the run back in the queue, its reservation kept.
+    A launcher that was lost with a try left puts the run back in the queue, its reservation kept.
     """
     run, attempt = _locked(attempt)
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
     event.changing(run)
     event.about = run
-    _close(event, run, attempt, ended, AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED)
-    if ended.reason == "launcher_lost" and attempt.number < MAX_ATTEMPTS and run.status != RunStatus.CANCELLING:
+    is_lost = ended.reason == "launcher_lost"
+    _close(event, run, attempt, ended, AttemptStatus.LOST if is_lost else AttemptStatus.ENDED, api_micros=harvest.api_micros)
+    lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
+    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0:
         event.verb = Verb.RUN_REQUEUED
+        keep(event, run, harvest.records, attempt_number=attempt.number)
         _requeue(event, run)
         return run
     status, code = end_of(
         exit_code=ended.code, reason=ended.reason, said_done=harvest.said_done, wants_done=run.agent_version.completion == "done"
     )  # fmt: skip
-    if run.status == RunStatus.CANCELLING and ended.reason == "launcher_lost":
+    if run.status == RunStatus.CANCELLING and is_lost:
         status, code = RunStatus.CANCELLED, "cancelled"
-    kept = {entry.path: _keep(event, run, entry) for entry in harvest.artifacts}
+    kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
     if status == RunStatus.SUCCEEDED:
-        _evaluate(event, run, harvest.scores)
-    event.change(run, spent_api_micros=run.spent_api_micros + harvest.api_micros)
+        evaluate(event, run, harvest.scores)
     event.details |= {
         "status": status,
-        "artifacts": len(kept),
-        "exit": {"code": ended.code, "signal": ended.signal, "reason": ended.reason},
+        "artifacts": kept,
+        "exit": {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]},
     }
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     end(event, run=run, status=status, reason_code=code, reason=_words(ended, code))
@@ -142,17 +129,24 @@ def finish_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit,
 
 
 @command(Verb.RUN_REQUEUED, needs=None, by_system=True)
-def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit) -> Run:
-    """Labsite was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt (contracts.md E)."""
+def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest | None = None) -> Run:
+    """Labsite, or its machine, was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt
+    (contracts.md E). A run that was being cancelled is cancelled; one that has used up its time has timed out."""
     run, attempt = _locked(attempt)
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
+    harvest = harvest or Harvest()
     event.changing(run)
     event.about = run
-    _close(event, run, attempt, ended, AttemptStatus.INTERRUPTED)
+    _close(event, run, attempt, ended, AttemptStatus.INTERRUPTED, api_micros=harvest.api_micros)
+    keep(event, run, harvest.records, attempt_number=attempt.number)
     if run.status == RunStatus.CANCELLING:
         event.verb = Verb.RUN_CANCELLED
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
+    elif seconds_left(run) <= 0:
+        event.verb = Verb.RUN_ENDED
+        words = "It was interrupted when its time was used up."
+        end(event, run=run, status=RunStatus.TIMED_OUT, reason_code="wall_limit", reason=words)
     else:
         _requeue(event, run)
     return run
@@ -160,7 +154,7 @@ def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Ex
 
 @command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True)
 def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> Run:
-    """The pool refused and confirmed that nothing runs: the run fails, its reservation is released whole."""
+    """The pool refused and confirmed that nothing runs: the run fails, what is left of its reservation is released."""
     run, attempt = _locked(attempt)
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has started meanwhile.")
@@ -169,8 +163,10 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> 
     now = timezone.now().timestamp()
     ended = Exit(code=None, signal=None, started_at=now, ended_at=now, reason="not_started", peak_memory_bytes=None, cpu_seconds=None)
     _close(event, run, attempt, ended, AttemptStatus.ENDED)
-    status = RunStatus.CANCELLED if run.status == RunStatus.CANCELLING else RunStatus.FAILED
-    end(event, run=run, status=status, reason_code="could_not_start", reason=reason)
+    if run.status == RunStatus.CANCELLING:
+        end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
+    else:
+        end(event, run=run, status=RunStatus.FAILED, reason_code="could_not_start", reason=reason)
     return run
 
 
@@ -178,6 +174,8 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> 
 
 
 def _locked(attempt: Attempt) -> tuple[Run, Attempt]:
+    """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle."""
+    lock_ledger()
     run = Run.objects.select_for_update(of=("self",)).select_related("agent_version", "pool").get(pk=attempt.run_id)
     return run, Attempt.objects.select_for_update().get(pk=attempt.pk)
 
@@ -185,23 +183,26 @@ def _locked(attempt: Attempt) -> tuple[Run, Attempt]:
 def _room(run: Run, pool: Pool) -> None:
     busy = sum(Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS)).values_list("run__slots", flat=True))
     if busy + run.slots > pool.slots:
-        raise Refusal(f"{pool.slug} has {busy} of {pool.slots} slots taken; it starts when one is free.")
-    limit = Limit.objects.filter(unit=Unit.RUNS, window=Limit.Window.NOW).order_by("amount").first()
+        raise NoRoom(f"{pool.slug} has {busy} of {pool.slots} slots taken; it starts when one is free.")
+    limits = Limit.objects.filter(unit=Unit.RUNS, window=Limit.Window.NOW).exclude(mode=Limit.Mode.WARN)
+    limit = limits.order_by("amount").first()
     at_once = Run.objects.filter(status__in=sorted(ACTIVE)).count()
     if limit is not None and at_once + 1 > limit.amount:
-        raise Refusal(f"{at_once} of {limit.amount} runs run at once; it starts when one ends.")
+        raise AtLimit(f"{at_once} of {limit.amount} runs run at once; it starts when one ends.")
     if not pool.is_accepting or not pool.engine.is_accepting:
-        raise Refusal(f"{pool.slug} takes no new work; it starts when the pool is opened again.")
+        raise NoRoom(f"{pool.slug} takes no new work; it starts when the pool is opened again.")
 
 
 def _into_window(event: Draft, run: Run) -> None:
-    """A run is charged to the window in which its attempt starts: move the reservation there, or wait."""
-    if run.budget_window_at is None or not run.reserved_gpu_ms:
+    """A run is charged to the window in which its attempt starts: move every reservation there, or wait."""
+    if run.budget_window_at is None:
         return
-    moved = ledger.move(
-        event, unit=Unit.GPU_MS, reserved=run.reserved_gpu_ms, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at,
-        now=timezone.now(),
-    )  # fmt: skip
+    now, moved = timezone.now(), run.budget_window_at
+    for unit, reserved in ((Unit.GPU_MS, run.reserved_gpu_ms), (Unit.API_MICROS, run.reserved_api_micros)):
+        if reserved:
+            moved = ledger.move(
+                event, unit=unit, reserved=reserved, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at, now=now
+            ) or moved  # fmt: skip
     if moved != run.budget_window_at:
         event.change(run, budget_window_at=moved)
 
@@ -212,17 +213,17 @@ def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
     taken = set(EngineSlot.objects.filter(engine=locked).values_list("number", flat=True))
     free = [number for number in range(locked.slots) if number not in taken][:slots]
     if len(free) < slots:
-        raise Refusal(
+        raise NoRoom(
             f"{locked.slug} has {len(taken)} of {locked.slots} places taken, some by other workspaces; it starts when one is free."
         )
     EngineSlot.objects.bulk_create([EngineSlot(engine=locked, number=number, attempt_id=attempt.pk) for number in free])
 
 
-def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
-    """Record the end of an attempt and what it cost; free its slots and end its token."""
+def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus, *, api_micros: int = 0) -> None:
+    """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token."""
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
-    used = milliseconds * run.slots * run.pool.milli_gpu_per_slot // 1000 if ended.reason != "not_started" else 0
+    used = milliseconds * run.slots * run.frozen["pool"]["milli_gpu_per_slot"] // 1000 if ended.reason != "not_started" else 0
     event.change(
         attempt,
         status=status,
@@ -234,7 +235,12 @@ def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attemp
         peak_memory_bytes=ended.peak_memory_bytes,
         cpu_ms=int(ended.cpu_seconds * 1000) if ended.cpu_seconds is not None else None,
     )
-    event.change(run, spent_gpu_ms=run.spent_gpu_ms + used, started_at=run.started_at or attempt.started_at)
+    event.change(
+        run,
+        spent_gpu_ms=run.spent_gpu_ms + used,
+        spent_api_micros=run.spent_api_micros + api_micros,
+        started_at=run.started_at or attempt.started_at,
+    )
     EngineSlot.objects.filter(attempt_id=attempt.pk).delete()
     for run_token in Token.objects.filter(pk=token_id(attempt), revoked_at=None):
         event.change(run_token, revoked_at=timezone.now())
@@ -243,40 +249,6 @@ def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attemp
 def _requeue(event: Draft, run: Run) -> None:
     event.change(run, status=RunStatus.QUEUED, queued_at=timezone.now())
     enqueue(event, run=run)
-
-
-def _keep(event: Draft, run: Run, entry: Collected) -> Artifact:
-    blob = keep_blob(event, entry.sha256, entry.bytes, is_bound=False)
-    artifact = Artifact.objects.create(
-        run=run, path=entry.path, name=entry.name[:250], kind=entry.kind[:40], metadata=entry.metadata, blob=blob
-    )
-    event.created(artifact)
-    return artifact
-
-
-def _evaluate(event: Draft, run: Run, scores: tuple[Score, ...]) -> None:
-    """Record the scores that a run reported on benchmarks of this workspace, under the contract version that it was launched with."""
-    unknown: list[str] = []
-    latest = {(score.benchmark, score.metric): score for score in scores}
-    for score in latest.values():
-        try:
-            benchmark = Benchmark.objects.find(score.benchmark)
-        except NotFound:
-            unknown.append(score.benchmark[:80])
-            continue
-        own = benchmark.pk == run.benchmark_id
-        contract = run.contract if own else Contract.objects.filter(benchmark=benchmark).order_by("-version").first()
-        if contract is None:
-            unknown.append(score.benchmark[:80])
-            continue
-        subject = run.inputs.filter(kind="artifact").first()
-        evaluation = Evaluation.objects.create(
-            run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
-            samples=score.samples, subject_artifact=subject.artifact if subject else None,
-        )  # fmt: skip
-        event.created(evaluation)
-    if unknown:
-        event.details["scores_on_unknown_benchmarks"] = unknown[:20]
 
 
 def _words(ended: Exit, code: str) -> str:

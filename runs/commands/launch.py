@@ -14,11 +14,12 @@ from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run, RunInput
 from runs.queries.estimate import Prepared, collect_facts, prepare
-from workspaces import ledger, scope
+from workspaces import ledger
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command, digest, plain
 from workspaces.commands import approval
-from workspaces.models import Unit, User, Workspace
+from workspaces.models import Unit, User
 from workspaces.verbs import Verb
 
 APPROVAL_DAYS = 30
@@ -30,23 +31,36 @@ class Launch:
     certificate: Certificate
 
 
+class _LaunchedMeanwhile(Exception):  # the answer to a request that is sent twice
+    """Under the lock it shows that another request with the same key has made the run."""
+
+
 def launch_run(*, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None = None, retry_of: Run | None = None) -> Launch:
     """Ask for a run. Raises Refusal with the certificate's id where a limit or rule says no; that outcome is on record all the same.
 
     `run_id` makes the launch idempotent: the same id gives the same run.
     """
-    if run_id is not None:
-        known = Run.objects.filter(pk=run_id).select_related("certificate").first()
-        if known is not None:
-            return Launch(run=known, certificate=known.certificate)
-    outcome, certificate, verdict = _launch(actor=actor, request=request, run_id=run_id, retry_of=retry_of)
+    known = _known(run_id)
+    if known is not None:
+        return known
+    try:
+        outcome, certificate, verdict = _launch(actor=actor, request=request, run_id=run_id, retry_of=retry_of)
+    except _LaunchedMeanwhile:
+        known = _known(run_id)
+        assert known is not None
+        return known
     if outcome is None:
         raise Refusal(*verdict.reasons, certificate=certificate.public_id)
     return Launch(run=outcome, certificate=certificate)
 
 
-def retry_run(*, actor: Actor, run: Run) -> Launch:
-    """Ask for the same again: a new run of the same versions, inputs, parameters and seed."""
+def _known(run_id: uuid.UUID | None) -> Launch | None:
+    run = Run.objects.filter(pk=run_id).select_related("certificate").first() if run_id is not None else None
+    return Launch(run=run, certificate=run.certificate) if run is not None else None
+
+
+def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Launch:
+    """Ask for the same again: a new run of the same versions, inputs, parameters and seed. `run_id` as for a launch."""
     if not run.is_terminal:
         raise Refusal(f"{run.name} is still {run.get_status_display()}; retry it once it has ended.")
     inputs = list(run.inputs.select_related("dataset_version", "artifact"))
@@ -65,7 +79,7 @@ def retry_run(*, actor: Actor, run: Run) -> Launch:
         reason=f"Retry of {run.name}, which ended as {run.get_status_display()}.",
         priority=run.priority,
     )
-    return launch_run(actor=actor, request=request, retry_of=run)
+    return launch_run(actor=actor, request=request, run_id=run_id, retry_of=run)
 
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
@@ -73,7 +87,9 @@ def _launch(
     event: Draft, *, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None, retry_of: Run | None
 ) -> tuple[Run | None, Certificate, Verdict]:
     # One admission at a time in a workspace: counts and balances that were read hold until the commit.
-    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    lock_ledger()
+    if run_id is not None and Run.objects.filter(pk=run_id).exists():
+        raise _LaunchedMeanwhile
     person = _person(actor)
     prepared = prepare(request)
     facts = collect_facts(prepared, event)

@@ -7,6 +7,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import ledger
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.models import Unit
@@ -28,6 +29,7 @@ def cancel_any_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") ->
 
 
 def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
+    lock_ledger()  # before the run, as everywhere, so that no two commands wait for each other in a circle
     run = Run.objects.select_for_update().get(pk=run.pk)
     status = RunStatus(run.status)
     event.reason = reason

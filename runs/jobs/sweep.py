@@ -8,6 +8,7 @@ from runs.commands.approval import expire_approval
 from runs.jobs.job import job
 from runs.models import QueueItem
 from runs.queue import ring
+from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.blob import sweep_store
@@ -24,4 +25,7 @@ def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     waiting = QueueItem.objects.order_by("-priority", "position_key").first()
     if waiting is not None:
         ring("dispatch_run", subject=waiting.run_id)
-    sweep_store()
+    # The store is walked once a day, in a minute of the workspace's own, so that not all are walked at once.
+    now = timezone.now()
+    if now.hour * 60 + now.minute == scope.current_id().int % 1440:
+        sweep_store()

@@ -80,6 +80,11 @@ class Exit:
     peak_memory_bytes: int | None
     cpu_seconds: float | None
 
+    @property
+    def has_run(self) -> bool:
+        """False for an attempt that was ended before its command was started: nobody saw it end, and nobody lost it."""
+        return self.code is not None or self.signal is not None or self.reason == "launcher_lost"
+
 
 @dataclass(frozen=True)
 class Observation:

@@ -70,7 +70,7 @@ class LocalPool:
         if _state(state / "exit.json") is None:
             said = self._call("finish", folder)
             if said != "finished":
-                return Observation(Status.MISSING, heartbeat_at=_modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
+                return Observation(Status.UNKNOWN, heartbeat_at=_modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
         return Observation(Status.EXITED, exit=_exit(_state(state / "exit.json") or {}), heartbeat_at=_modified(state / "heartbeat"))
 
     def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:

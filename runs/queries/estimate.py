@@ -34,6 +34,11 @@ GRACE_SECONDS = 10  # between the polite and the hard end of a run
 POLL_SECONDS = 2  # until labsite sees that it has ended
 MAX_WALL_SECONDS = 30 * 86_400
 LIKE_RUNS = 20
+OPENNESS = {
+    Workspace.Status.CONFIGURING: "still being set up",
+    Workspace.Status.ACTIVE: "open for launches",
+    Workspace.Status.ARCHIVED: "archived",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +196,7 @@ def collect_facts(prepared: Prepared, event: Draft | None = None) -> Facts:
         Rule(
             "Workspace",
             workspace.status == Workspace.Status.ACTIVE,
-            f"{workspace.name} is {workspace.get_status_display()}.",
+            f"{workspace.name} is {OPENNESS[Workspace.Status(workspace.status)]}.",
             (" ".join(missing) or "Open it for launches on its set-up page.")
             if workspace.status == Workspace.Status.CONFIGURING
             else "Restore it before launching.",
@@ -215,6 +220,12 @@ def collect_facts(prepared: Prepared, event: Draft | None = None) -> Facts:
             + (f"; an owner accepted that: {accepted}" if guarded and bare and accepted else "")
             + ("; this benchmark has a holdout." if guarded else "."),
             "Choose a pool with isolation, or let an owner accept it in the contract with a reason.",
+        ),
+        Rule(
+            "Holdout is not trained on",
+            not (holdouts and prepared.version.kind == "train"),
+            f"An agent of kind {prepared.version.kind} reads {', '.join(entry.label for entry in holdouts) or 'no holdout'}.",
+            "Leave the holdout out, or score with an agent of kind evaluate.",
         ),
         Rule(
             "Slots",

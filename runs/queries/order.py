@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runs.models import Attempt, Run
 from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
-from runs.queries.estimate import GRACE_SECONDS, POLL_SECONDS
+from runs.queries.estimate import GRACE_SECONDS
 from workspaces import scope, store
 from workspaces.models import AgentFile, Blob, DatasetFile, Workspace
 from workspaces.queries import token
@@ -42,7 +42,7 @@ def order_of(attempt: Attempt) -> Order:
         "inputs": declared,
         "outputs": version.outputs,
         "limits": {
-            "wall_seconds": wall_seconds_left(run),
+            "wall_seconds": max(1, seconds_left(run)),
             "grace_seconds": GRACE_SECONDS,
             "log_bytes": LOG_BYTES,
             "output_bytes": OUTPUT_BYTES,
@@ -62,12 +62,12 @@ def order_of(attempt: Attempt) -> Order:
     return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets={TOKEN_NAME: secret})
 
 
-def wall_seconds_left(run: Run) -> int:
-    """The wall limit less what earlier attempts have used, so that all of them together stay within the reservation."""
-    rate = run.slots * run.pool.milli_gpu_per_slot
-    used = run.spent_gpu_ms // rate if rate else 0
-    margin = GRACE_SECONDS + POLL_SECONDS
-    return max(1, run.wall_seconds - used - (margin if used else 0))
+def seconds_left(run: Run) -> int:
+    """The wall limit less what earlier attempts have used, so that all of them together stay within the reservation, whose margin for the
+    end is there once. 0 or less: there is no time for another attempt."""
+    rate = run.slots * run.frozen["pool"]["milli_gpu_per_slot"]
+    used = -(-run.spent_gpu_ms // rate) if rate else 0
+    return int(run.wall_seconds - used)
 
 
 def token_id(attempt: Attempt) -> Any:

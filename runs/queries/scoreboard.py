@@ -39,6 +39,11 @@ class Scoreboard:
         return next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
 
     @property
+    def is_mixed(self) -> bool:
+        """Were some of the runs isolated and others not?"""
+        return len({score.is_isolated for score in self.scores}) > 1
+
+    @property
     def tied(self) -> int:
         """How many share the first rank."""
         return sum(1 for score in self.scores if score.rank == 1)

@@ -24,16 +24,17 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "contract": contracts[0] if contracts else None,
         "board": board,
         "sees_scores": sees_scores,
-        "answer": _answer(found, board) if contracts and sees_scores else "",
+        "answer": _answer(board),
         "checks": _checks(board) if board.scores else [],
     }
     return render(request, "runs/benchmark.html", context)
 
 
-def _answer(benchmark: Benchmark, board: Scoreboard) -> str:
+def _answer(board: Scoreboard) -> str:
+    """Who leads and by how much; empty while nothing is scored."""
     leader = board.leader
     if leader is None:
-        return f"{benchmark.name}: nothing has been scored yet" if not board.scores else f"{benchmark.name}: no score is a number"
+        return ""
     value = number(leader.evaluation.value, leader.evaluation.standard_error)
     unit = f" {board.contract.unit}" if board.contract and board.contract.unit else ""
     if board.tied > 1:
@@ -61,23 +62,23 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
         {
             "name": "The lead is larger than chance",
             "verdict": "unknown" if times is None else "yes" if times >= 2 else "no",
-            "observed": "not known" if times is None else f"{number(min(times, 999.0), places=1)} standard errors",
+            "observed": "not known" if times is None else number(min(times, 999.0), places=1),
             "required": "2",
             "line": _error_words(leader, times),
         },
         {
-            "name": "Runs were kept away from the holdout",
+            "name": "Runs were isolated",
             "verdict": "yes" if all(score.is_isolated for score in shown) else "no",
             "observed": f"{sum(score.is_isolated for score in shown)} of {len(shown)}",
             "required": "",
-            "line": board.contract.accepts_no_isolation_reason,
+            "line": board.contract.accepts_no_isolation_reason or "A run without isolation can read what else lies on its machine.",
         },
     ]
 
 
 def _error_words(leader: Score | None, times: float | None) -> str:
     if times is not None:
-        return "Difference of the first two ranks over the root of their squared standard errors."
+        return "In standard errors of the difference; under 2 it may be chance."
     if leader is not None and leader.evaluation.standard_error is None:
         return "The leader reported no standard error."
     return "It takes two scores with a standard error each."

@@ -9,7 +9,19 @@ from django.db import connection
 
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
-from tests.factories_runs import Laboratory, dispatch, make_laboratory, watch
+from tests.factories import make_member
+from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, score_runs, see, set_run
+from tests.factories_people import make_group, make_invitation, make_operator, make_token
+from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
+from workspaces.commands.agent import change_agent
+from workspaces.commands.benchmark import change_benchmark
+from workspaces.commands.dataset import change_dataset
+from workspaces.commands.limit import set_limit
+from workspaces.commands.objective import set_objective
+from workspaces.commands.workspace import configure_workspace
+from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, Limit, Membership, Unit, User
+
+ENDS = ("succeeded", "failed", "cancelled", "timed_out", "aborted", "lost")
 
 STEPWISE = """
 import json, os, time
@@ -67,3 +79,56 @@ def worker(*laboratories: Laboratory) -> Iterator[None]:
             ends = {*TERMINAL, RunStatus.AWAITING_APPROVAL, RunStatus.QUEUED}
             alive = [run.name for run in Run.objects.all() if RunStatus(run.status) not in ends]
         assert not alive, f"still under way at the end of the test: {alive}"
+
+
+PASSWORD = "a-long-enough-phrase-7"
+LONG, SCRIPT, IMAGE = "unbreakable" * 18, "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'
+RTL, CJK = "ריצה \u202eloss\u202c ראשונה", "第一次训练运行・初めての学習"
+MEANT_ILL = (LONG[:200], SCRIPT, IMAGE, RTL, CJK)
+
+
+def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
+    """A laboratory with at least one of everything; what people write is taken from `names` in turn. Second: what addresses are filled with."""
+    words = (names * 3)[:9] if names else (
+        "Accuracy on the holdout", "Biopsies", "Weak labeller", "baseline", "does it learn at all", "Rosalind", "first try", "Raise accuracy", "Lab",
+    )  # fmt: skip
+    laboratory = make_laboratory(code=b"print('epoch 1')\n")
+    owner, workspace = laboratory.owner, laboratory.workspace
+    assert owner.user
+    owner.user.site_roles = [*User.SiteRole.values]
+    owner.user.display_name = words[5][:120]
+    owner.user.set_password(PASSWORD)
+    owner.user.save()
+    member = make_member(workspace, "researcher", "rosalind")
+    operator = make_operator()
+    assert member.user
+    group = make_group(operator, words[6][:80], member.user)
+    invitation, secret = make_invitation(workspace, owner)
+    make_token(workspace, owner, "run:write")
+    with laboratory.opened():
+        benchmark, dataset, agent = Benchmark.objects.get(), Dataset.objects.get(), Agent.objects.get()
+        change_benchmark(actor=owner, benchmark=benchmark, name=words[0], description=words[4])
+        change_dataset(actor=owner, dataset=dataset, name=words[1], description=words[4], licence=words[3][:100])
+        change_agent(actor=owner, agent=agent, name=words[2], description=words[4])
+        set_objective(actor=owner, statement=words[7], benchmark="accuracy", target=0.9, due_on=None)
+        configure_workspace(actor=owner, name=words[8], boundary_reason=words[4], billing_account=words[3], reason=words[6])
+        set_limit(actor=owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=HOUR, mode=Limit.Mode.APPROVAL, reason=words[6])
+        run = launch(laboratory, gpu_ms=HOUR // 2, name=words[3], reason=words[4])
+        launch(laboratory, gpu_ms=2 * HOUR, name=words[3], reason=words[4])
+        attempt = add_attempt(actor=owner, run=run)
+        see(attempt, progress_done=3.0, progress_total=5.0, progress_text=words[6])
+        set_run(actor=owner, run=run, status="running", started_at=run.created_at)
+        add_series(run, words[2][:250], [0.5, float("nan"), 0.25, 0.2])
+        add_series(run, "accuracy", [0.5, 0.6, 0.7, 0.8])
+        add_line(attempt, 1, "note", text=words[4])
+        artifact = add_artifact(actor=owner, run=run, path="outputs/" + words[1].replace("/", "∕")[:150], content=b"x", kind="model")
+        made = copy_runs(actor=owner, pattern=run, count=30, statuses=[*ENDS], name=words[3], reason=words[4])
+        score_runs(actor=owner, scores={made[0]: (0.81, 0.02), made[4]: (0.7, 0.01), made[8]: (float("nan"), None)})
+        values = {
+            "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
+            "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
+            "approval": Approval.objects.get().public_id, "limit": Limit.objects.filter(window="week").get().public_id,
+            "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.public_id, "secret": secret,
+            "username": "rosalind", "group": str(group.pk), "engine": "local",
+        }  # fmt: skip
+    return laboratory, values

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import Visit
-from tests.browser.laboratories import stepwise_laboratory, worker
+from tests.browser.laboratories import PASSWORD, stepwise_laboratory, worker
 from tests.browser.visitor import Visitor
 from tests.factories import make_member
 from tests.factories_runs import HOUR, launch
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-PASSWORD = "a-long-enough-phrase-7"
 
 
 def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:

@@ -94,7 +94,7 @@ def test_page_answers_who_leads_and_whether_to_trust_it(laboratory: Laboratory, 
     page = client.get("/workspaces/lab/benchmarks/accuracy/").content.decode()
     assert "first leads with 0.900 ± 0.030, 0.100 ± 0.050 ahead" in page
     assert "names no holdout" in page
-    assert "no isolation" in page
+    assert "A run without isolation can read" in page
     assert "second &lt;b&gt;" in page
     page = client.get("/workspaces/lab/datasets/table/").content.decode()
     assert "second &lt;b&gt;" in page

@@ -71,7 +71,9 @@ def post_version(request: ApiRequest, agent: str, body: AgentVersionIn) -> Any:
     return Status(201, _published(request, agent, body, lambda: [_stored(file) for file in body.files]))
 
 
-@routes.post("/agents/{agent}/versions/upload", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
+@routes.post(
+    "/agents/{agent}/versions/upload", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201, streams=True
+)
 def upload_version(request: ApiRequest, agent: str) -> Any:
     """Publish the next version with its code as a zip or tar.gz."""
     if not uploads.is_form(request):

@@ -69,7 +69,9 @@ def get_version(request: ApiRequest, dataset: str, version: str) -> Any:
     return dataset_version_out(request, found, frozen, files_of(frozen))
 
 
-@routes.post("/datasets/{dataset}/versions", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=DatasetVersionOut, status=201)
+@routes.post(
+    "/datasets/{dataset}/versions", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=DatasetVersionOut, status=201, streams=True
+)
 def post_version(
     request: ApiRequest,
     dataset: str,

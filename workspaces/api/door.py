@@ -4,7 +4,6 @@ Order for each request: who asks (401) -> which workspace, may they enter (404, 
 input well-formed (422) -> the view, which makes one command or one query -> answer, or problem+json (RFC 9457).
 """
 
-import hashlib
 import uuid
 from collections.abc import Callable
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from workspaces.models import NotFound, User, Workspace
 from workspaces.queries import token
 from workspaces.queries.paging import BadCursor
 from workspaces.queries.workspace import find_workspace
+from workspaces.site_audit import record_site_denial
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,10 +53,19 @@ class Routes:
         return self._route("GET", path, needs=needs, kind=kind, response={200: response} if response else None)
 
     def post(
-        self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200, by_run: bool = False
+        self,
+        path: str,
+        *,
+        needs: Permission,
+        kind: Kind,
+        response: Any = None,
+        status: int = 200,
+        by_run: bool = False,
+        streams: bool = False,
     ) -> Callable[[F], F]:
-        """`by_run`: a run token may call it too, for its own run; the path names it `{run}`."""
-        return self._route("POST", path, needs=needs, kind=kind, response={status: response} if response else None, by_run=by_run)
+        """`by_run`: a run token may call it too, for its own run; the path names it `{run}`. `streams`: the view reads the body in pieces."""
+        shapes = {status: response} if response else None
+        return self._route("POST", path, needs=needs, kind=kind, response=shapes, by_run=by_run, streams=streams)
 
     def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
         return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
@@ -67,9 +76,13 @@ class Routes:
     def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False) -> Callable[[F], F]:
+    def _route(
+        self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False, streams: bool = False
+    ) -> Callable[[F], F]:
+        door = {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), "by_run": by_run, "streams": streams}
+
         def declare(view: F) -> F:
-            setattr(view, "door", {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), "by_run": by_run})
+            setattr(view, "door", door)
             extra: dict[str, Any] = {"security": [{"bearer": []}, {"session": []}]}
             self.router.add_api_operation(path, [method], view, response=response or {200: None}, by_alias=True, openapi_extra=extra)
             return view
@@ -117,8 +130,9 @@ def _at_site(request: ApiRequest, path_view: PathView, declared: dict[str, Any] 
     if request.actor.run_id is not None:
         return problem(403, "A run's token writes to its own run and reads nothing of the installation.")
     if declared is not None and declared["needs"] != "signed_in" and not request.actor.has_site_role(declared["needs"]):
+        record_site_denial(actor=request.actor, role=declared["needs"], where=request.path)
         return problem(403, f"This needs the site role “{declared['needs'].replace('_', ' ')}”.")
-    return idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
+    return _carry_out(request, path_view, declared, captured)
 
 
 def _in_workspace(
@@ -142,10 +156,24 @@ def _in_workspace(
                 return failed(request, Denied("write beyond its own run"))
         elif declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
             return failed(request, Denied(declared["needs"], declared["kind"]))
-        response = idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor)
+        response = _carry_out(request, path_view, declared, captured)
         if isinstance(response, StreamingHttpResponse):
             response.streaming_content = _in_scope(found.pk, response.streaming_content)
         return response
+
+
+def _carry_out(request: ApiRequest, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]) -> HttpResponseBase:
+    """Let the view answer, once for each Idempotency-Key; a body that is larger than the API takes is refused unread."""
+    streams = declared is not None and declared["streams"]
+    if not streams and _body_bytes(request) > settings.API_BODY_BYTES:
+        return problem(413, f"A request body may have {settings.API_BODY_BYTES:,} bytes; files go to the routes that take uploads.")
+    return idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor, streams=streams)
+
+
+def _body_bytes(request: HttpRequest) -> int:
+    """Announced size of the body; without an announcement Django reads none."""
+    announced = request.headers.get("Content-Length") or "0"
+    return int(announced) if announced.isascii() and announced.isdigit() else 0
 
 
 def _in_scope(workspace_id: uuid.UUID, stream: Any) -> Any:
@@ -218,14 +246,3 @@ def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
 def _record(request: ApiRequest, *, permission: str, kind: str) -> None:
     if scope.is_open() and request.actor.user is not None:
         record_denial(actor=request.actor, permission=permission, kind=kind, where=request.path)
-
-
-def too_large(request: HttpRequest) -> HttpResponse | None:
-    """413 where the body is larger than the API takes; uploads stream through routes of their own."""
-    if int(request.headers.get("Content-Length") or 0) > settings.API_BODY_BYTES:
-        return problem(413, f"A request body may have {settings.API_BODY_BYTES} bytes.")
-    return None
-
-
-def body_hash(request: HttpRequest) -> str:
-    return hashlib.sha256(request.body).hexdigest()

@@ -21,7 +21,7 @@ KEPT = timedelta(hours=24)
 AT_WORK = timedelta(seconds=60)  # after this the first try counts as dead; its row's id keeps a second effect out
 
 
-def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: Actor) -> HttpResponseBase:
+def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: Actor, streams: bool = False) -> HttpResponseBase:
     """Run `make` at most once for the request's key; without the header, or for other methods than POST, just run it."""
     key = request.headers.get("Idempotency-Key", "")
     if not key or request.method != "POST":
@@ -30,7 +30,7 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
         return _problem(422, "An Idempotency-Key has 1 to 200 printable characters.")
     table: type[IdempotencyKey] | type[SiteIdempotencyKey] = IdempotencyKey if scope.is_open() else SiteIdempotencyKey
     holder = str(actor.token_id or (actor.user.pk if actor.user else ""))
-    route, body = request.path[:300], hashlib.sha256(request.body).hexdigest()
+    route, body = request.path[:300], _body_hash(request, streams=streams)
     setattr(request, "chosen_id", _chosen_id(f"{holder}\n{route}\n{key}"))
     rows = table.objects.filter(holder=holder, route=route, key=key)
     rows.filter(created_at__lt=timezone.now() - KEPT).delete()
@@ -60,6 +60,16 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
     else:
         table.objects.filter(pk=row.pk).update(status=response.status_code, answer=response.content.decode())
     return response
+
+
+def _body_hash(request: HttpRequest, *, streams: bool) -> str:
+    """What makes two requests the same: the body, or of one that the view reads in pieces its query, type and size."""
+    if not streams:
+        return hashlib.sha256(request.body).hexdigest()
+    seen = [request.META.get("QUERY_STRING", ""), request.headers.get("Content-Length", "")]
+    if not request.headers.get("Content-Type", "").startswith("multipart/"):  # whose boundary differs each time
+        seen.append(request.headers.get("Content-Type", ""))
+    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
 
 
 def _chosen_id(text: str) -> uuid.UUID:

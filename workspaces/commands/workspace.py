@@ -63,7 +63,9 @@ def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **se
         raise Refusal(f"The region was chosen as {workspace.region} when the workspace was created, and stays.", field="region")
     _settle(workspace, settled)
     workspace.save(update_fields=list(settled) or None)
-    event.details["changed"] = {name: [before[name], getattr(workspace, name)] for name in settled if before[name] != getattr(workspace, name)}
+    event.details["changed"] = {
+        name: [before[name], getattr(workspace, name)] for name in settled if before[name] != getattr(workspace, name)
+    }
     return workspace
 
 
@@ -89,7 +91,9 @@ def _settle(workspace: Workspace, settled: dict[str, Any]) -> None:
     if workspace.zone and workspace.zone not in available_timezones():
         raise Refusal(f"{workspace.zone[:80]} is no IANA time zone; write one such as Europe/Berlin.", field="zone")
     if workspace.region and workspace.region not in settings.LABSITE_REGIONS:
-        raise Refusal(f"There is no region {workspace.region[:80]}; there are {', '.join(sorted(settings.LABSITE_REGIONS))}.", field="region")
+        raise Refusal(
+            f"There is no region {workspace.region[:80]}; there are {', '.join(sorted(settings.LABSITE_REGIONS))}.", field="region"
+        )
     try:
         workspace.clean_fields()
     except ValidationError as error:

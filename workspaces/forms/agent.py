@@ -48,7 +48,7 @@ class AgentVersionForm(forms.Form):
     memory_mebibytes = forms.IntegerField(
         label="Memory", required=False, min_value=1, max_value=16_777_216, widget=forms.NumberInput(attrs={"data-unit": "MiB"})
     )
-    completion = forms.ChoiceField(label="Has succeeded on", choices=AgentVersion.Completion.choices)
+    completion = forms.ChoiceField(label="Succeeds on", choices=AgentVersion.Completion.choices)
     reason = reason()
 
     def __init__(self, *args: Any, pools: list[Pool], **kwargs: Any) -> None:

@@ -45,7 +45,8 @@ class ScopedManager(models.Manager[M], Generic[M]):
                 return row
         if self.model.has_slug():
             for name in slugs:
-                row = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name).first()
+                named: models.QuerySet[M] = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name)
+                row = named.first()
                 if row is not None:
                     return row
         raise NotFound(str(self.model._meta.verbose_name))

@@ -1,6 +1,7 @@
 """What is registered: benchmarks with their newest contract, datasets and agents with their newest version; and one of each, whole."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -121,6 +122,11 @@ class AgentVersionRow:
     version: AgentVersion
     pools: list[str]
     files: list[AgentFile]
+
+    @property
+    def command(self) -> str:
+        """The arguments as a shell would take them, for reading only."""
+        return shlex.join(self.version.argv)
 
     @property
     def schema(self) -> str:

@@ -59,7 +59,9 @@ def actor_of_token(text: TokenText, *, request_id: str = "") -> Actor | None:
         return None
     if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.holder.is_active:
         return None
-    kind = {Token.Kind.PERSON: ActorKind.PERSON, Token.Kind.SERVICE: ActorKind.SERVICE, Token.Kind.RUN: ActorKind.AGENT}[Token.Kind(token.kind)]
+    kind = {Token.Kind.PERSON: ActorKind.PERSON, Token.Kind.SERVICE: ActorKind.SERVICE, Token.Kind.RUN: ActorKind.AGENT}[
+        Token.Kind(token.kind)
+    ]
     return Actor(
         kind=kind,
         user=token.holder,

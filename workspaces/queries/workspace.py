@@ -58,7 +58,9 @@ def creation_steps(workspace: Workspace) -> list[Step]:
             "" if workspace.boundary_kind and workspace.boundary_reason else "Say what this boundary stands for, and why it is one.",
         ),
         Step("zone", "Time zone and first day of the week", zone, "" if zone else "Choose the zone in which budget weeks are cut."),
-        Step("visibility", "Default visibility", bool(workspace.visibility), "" if workspace.visibility else "Choose who may see benchmarks."),
+        Step(
+            "visibility", "Default visibility", bool(workspace.visibility), "" if workspace.visibility else "Choose who may see benchmarks."
+        ),
         Step("region", "Storage region", bool(workspace.region), "" if workspace.region else "Choose the store in which every file lies."),
         Step("pools", "Compute pools", pools, "" if pools else "Bind at least one pool."),
         Step(

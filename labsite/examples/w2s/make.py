@@ -182,4 +182,3 @@ def _make_tables(python: Path, folder: Path) -> None:
 def _plain(value: object) -> dict[str, object]:
     """Read-only mappings as JSON holds them."""
     return dict(json.loads(json.dumps(value, default=dict)))
-

@@ -24,7 +24,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", choices=["w2s"])
         parser.add_argument("--workspace", default="w2s-medqa", help="slug of the workspace to make")
-        parser.add_argument("--as", dest="admin", default=os.environ.get("LABSITE_ADMIN_USER") or "admin", help="who creates and configures it")
+        parser.add_argument(
+            "--as", dest="admin", default=os.environ.get("LABSITE_ADMIN_USER") or "admin", help="who creates and configures it"
+        )
         parser.add_argument("--researcher", default="researcher")
         parser.add_argument("--approver", default="approver")
         parser.add_argument("--set-up-only", action="store_true", help="stop before anything that needs the pool's Python")

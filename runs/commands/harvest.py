@@ -1,0 +1,123 @@
+"""What an ended attempt leaves, as rows: artifacts of files that lie in the store already, scores on benchmarks. Parts of the commands that end.
+
+Everything here was named by a run: a path may be taken, a benchmark unknown, a list long. Nothing of it may keep the run from ending.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.models import Artifact, Evaluation, Run
+from runs.pools.events import Score
+from workspaces import scope
+from workspaces.audit import Draft
+from workspaces.models import Benchmark, Blob, Contract, NotFound, Workspace
+
+OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
+MAX_PATH = 1024
+MAX_SCORES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """An output that lies in the store already and now becomes an artifact."""
+
+    path: str
+    name: str
+    kind: str
+    metadata: dict[str, Any]
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What an ended attempt leaves."""
+
+    artifacts: tuple[Collected, ...] = ()
+    scores: tuple[Score, ...] = ()
+    said_done: bool = False
+    api_micros: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def records(self) -> tuple[Collected, ...]:
+        """Log and lines of the attempt, which are kept even where the attempt did not count."""
+        return tuple(entry for entry in self.artifacts if entry.path.startswith(OWN_PATHS))
+
+
+def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number: int) -> int:
+    """Make artifacts of what was collected; returns how many are new.
+
+    A path that the run has used for other content before (through the API) is moved below the attempt's own folder, the same content is kept
+    once. Counts against the storage limit without asking it: what was made already is not thrown away.
+    """
+    chosen: dict[str, Collected] = {}
+    taken = dict(Artifact.objects.filter(run=run).values_list("path", "blob__sha256"))
+    for entry in entries:
+        path = entry.path
+        if taken.get(path, entry.sha256) != entry.sha256:
+            path = f"{OWN_PATHS}attempt-{attempt_number}/outputs/{path}"
+        if path in taken or path in chosen or len(path) > MAX_PATH:
+            continue
+        chosen[path] = entry
+    blobs = _blobs(event, chosen.values())
+    rows = [
+        Artifact(
+            run=run, path=path, name=entry.name[:250], kind=entry.kind[:40] or "file", metadata=entry.metadata, blob=blobs[entry.sha256]
+        )
+        for path, entry in chosen.items()
+    ]
+    Artifact.objects.bulk_create(rows)
+    event.created(*rows)
+    return len(rows)
+
+
+def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
+    """Record the scores that a run reported on benchmarks of this workspace, under the contract version that it was launched with. The last
+    word on a metric counts, however its benchmark was spelled."""
+    spelled: dict[str, Benchmark | None] = {}
+    latest: dict[tuple[Any, str], tuple[Benchmark, Score]] = {}
+    for score in scores:
+        if score.benchmark not in spelled and len(spelled) < MAX_SCORES:
+            spelled[score.benchmark] = _benchmark(score.benchmark)
+        benchmark = spelled.get(score.benchmark)
+        if benchmark is not None and len(latest) < MAX_SCORES:
+            latest[benchmark.pk, score.metric] = (benchmark, score)
+    unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
+    subject = run.inputs.filter(kind="artifact").first()
+    contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
+    for benchmark, score in latest.values():
+        if benchmark.pk not in contracts:
+            contracts[benchmark.pk] = Contract.objects.filter(benchmark=benchmark).order_by("-version").first()
+        contract = contracts[benchmark.pk]
+        if contract is None:
+            unknown.append(score.benchmark[:80])
+            continue
+        evaluation = Evaluation.objects.create(
+            run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
+            samples=score.samples, subject_artifact=subject.artifact if subject else None,
+        )  # fmt: skip
+        event.created(evaluation)
+    if unknown:
+        event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
+
+
+def _benchmark(name: str) -> Benchmark | None:
+    try:
+        return Benchmark.objects.find(name)
+    except NotFound:
+        return None
+
+
+def _blobs(event: Draft, entries: Iterable[Collected]) -> dict[str, Blob]:
+    """The rows of stored files by hash; made where the content is new here, in one statement however many there are."""
+    sizes = {entry.sha256: entry.bytes for entry in entries}
+    region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
+    known = set(Blob.objects.filter(sha256__in=list(sizes)).values_list("sha256", flat=True))
+    fresh = [Blob(sha256=sha256, bytes=count, region=region) for sha256, count in sizes.items() if sha256 not in known]
+    Blob.objects.bulk_create(fresh, ignore_conflicts=True)  # an upload may have brought the same content this moment
+    rows = {blob.sha256: blob for blob in Blob.objects.filter(sha256__in=list(sizes))}
+    ours = {blob.pk for blob in fresh}
+    event.created(*(blob for blob in rows.values() if blob.pk in ours))
+    return rows
