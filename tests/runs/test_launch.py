@@ -14,12 +14,25 @@ from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run
 from tests.factories import make_member
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, launch, make_laboratory
 from workspaces.access import Role
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
+from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.limit import set_limit
-from workspaces.models import AgentVersion, Approval, ApprovalVote, AuditEvent, LedgerAccount, Limit, NotFound, Unit
+from workspaces.models import (
+    AgentVersion,
+    Approval,
+    ApprovalVote,
+    AuditEvent,
+    Benchmark,
+    LedgerAccount,
+    Limit,
+    NotFound,
+    Pool,
+    Unit,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -90,7 +103,14 @@ def test_a_budget_too_small_to_end_in_is_refused_with_the_least() -> None:
 def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
-        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        set_limit(
+            actor=laboratory.owner,
+            unit=Unit.GPU_MS,
+            window=Limit.Window.RUN,
+            amount=2 * HOUR,
+            mode=Limit.Mode.APPROVAL,
+            reason="large runs",
+        )
         approver, other = (make_member(laboratory.workspace, Role.APPROVER, name) for name in ("anna", "otto"))
         run = launch(laboratory, gpu_ms=3 * HOUR)
         approval = Approval.objects.get(subject_id=run.pk)
@@ -112,7 +132,14 @@ def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> Non
 def test_an_approval_is_void_once_what_was_asked_has_changed() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
-        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        set_limit(
+            actor=laboratory.owner,
+            unit=Unit.GPU_MS,
+            window=Limit.Window.RUN,
+            amount=2 * HOUR,
+            mode=Limit.Mode.APPROVAL,
+            reason="large runs",
+        )
         approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
         run = launch(laboratory, gpu_ms=3 * HOUR)
         approval = Approval.objects.get(subject_id=run.pk)
@@ -131,7 +158,14 @@ def from_commands_only(run: Run, **changed: object) -> None:
 def test_a_refused_approval_ends_the_run_and_wants_a_reason() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
-        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.APPROVAL, reason="large runs")
+        set_limit(
+            actor=laboratory.owner,
+            unit=Unit.GPU_MS,
+            window=Limit.Window.RUN,
+            amount=2 * HOUR,
+            mode=Limit.Mode.APPROVAL,
+            reason="large runs",
+        )
         approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
         run = launch(laboratory, gpu_ms=3 * HOUR)
         approval = Approval.objects.get(subject_id=run.pk)
@@ -210,3 +244,27 @@ def test_two_hundred_launches_at_once_never_overshoot() -> None:
         assert Certificate.objects.filter(verdict="refused").count() == 190
 
 
+def test_a_holdout_wants_isolation_unless_an_owner_accepted_it_with_a_reason() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        holdout = make_dataset_version(laboratory.owner, "held-out", role="holdout", content=b"a,b\n5,6\n")
+        benchmark = Benchmark.objects.get()
+        terms = {"benchmark": benchmark, "metric": "accuracy", "direction": "maximize", "holdout": holdout}
+        publish_contract(actor=laboratory.owner, **terms)
+        with pytest.raises(Refusal, match="gives no isolation; this benchmark has a holdout"):
+            launch(laboratory)
+        researcher = make_member(laboratory.workspace, Role.RESEARCHER, "rosa")
+        with pytest.raises(Refusal, match="Only an owner accepts"):
+            publish_contract(actor=researcher, accepts_no_isolation_reason="I am in a hurry.", **terms)
+        publish_contract(actor=laboratory.owner, accepts_no_isolation_reason="A machine of our own.", **terms)
+        assert launch(laboratory).status == RunStatus.QUEUED
+
+
+def test_nothing_is_trained_on_a_holdout() -> None:
+    laboratory = make_laboratory(isolation=Pool.Isolation.USER)
+    with laboratory.opened():
+        make_dataset_version(laboratory.owner, "held-out", role="holdout", content=b"a,b\n5,6\n")
+        with pytest.raises(Refusal, match=r"An agent of kind train reads held-out@1\. Leave the holdout out"):
+            launch(laboratory, datasets=("held-out",))
+        make_agent_version(laboratory.owner, "judge", kind="evaluate")
+        assert launch(laboratory, agent="judge", datasets=("held-out",)).status == RunStatus.QUEUED

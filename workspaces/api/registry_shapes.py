@@ -52,6 +52,7 @@ class ContractIn(Body):
     )
     wall_seconds: int | None = Field(None, ge=1, le=2_592_000)
     terms: Line = Field("", max_length=20_000)
+    accepts_no_isolation_reason: Line = Field("", max_length=1000, description="Only an owner may say why.")
 
 
 class ContractPublish(ContractIn):
@@ -75,6 +76,7 @@ class ContractOut(Schema):
     direction: str
     holdout: str | None
     wall_seconds: int | None
+    accepts_no_isolation_reason: str
     terms: str
     content_hash: str
     created_at: datetime
@@ -255,6 +257,7 @@ def contract_out(contract: Contract) -> dict[str, Any]:
         "direction": contract.direction,
         "holdout": contract.holdout.public_id if contract.holdout else None,
         "wall_seconds": contract.wall_seconds,
+        "accepts_no_isolation_reason": contract.accepts_no_isolation_reason,
         "terms": contract.terms,
         "content_hash": contract.content_hash,
         "created_at": contract.created_at,

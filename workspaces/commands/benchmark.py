@@ -3,7 +3,8 @@
 import uuid
 from typing import Any
 
-from workspaces.access import Actor, Kind, Permission
+from workspaces import scope
+from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, command, digest
 from workspaces.commands.registry import create_named, insert, settle
 from workspaces.models import Benchmark, Contract, DatasetVersion
@@ -27,7 +28,7 @@ def create_benchmark(
     """Create a benchmark, with the first version of its contract where `contract` holds the fields of `publish_contract`."""
     benchmark = create_named(event, Benchmark, actor=actor, slug=slug, name=name, id=id, description=description, is_public=is_public)
     if contract is not None:
-        _publish(event, benchmark, **contract)
+        _publish(event, benchmark, actor=actor, **contract)
     return benchmark
 
 
@@ -50,10 +51,14 @@ def publish_contract(
     holdout: DatasetVersion | None = None,
     wall_seconds: int | None = None,
     terms: str = "",
+    accepts_no_isolation_reason: str = "",
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
-    """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds."""
+    """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds.
+
+    `accepts_no_isolation_reason`: why runs without isolation may be measured although there is a holdout; only an owner says so.
+    """
     event.reason = reason
     fields: dict[str, Any] = {
         "metric": metric,
@@ -62,20 +67,23 @@ def publish_contract(
         "holdout": holdout,
         "wall_seconds": wall_seconds,
         "terms": terms,
+        "accepts_no_isolation_reason": accepts_no_isolation_reason,
     }
-    return _publish(event, benchmark, id=id, **fields)
+    return _publish(event, benchmark, actor=actor, id=id, **fields)
 
 
 def _publish(
     event: Draft,
     benchmark: Benchmark,
     *,
+    actor: Actor,
     metric: str,
     direction: str,
     unit: str = "",
     holdout: DatasetVersion | None = None,
     wall_seconds: int | None = None,
     terms: str = "",
+    accepts_no_isolation_reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     benchmark = Benchmark.objects.select_for_update().get(pk=benchmark.pk)  # one next version at a time
@@ -86,6 +94,10 @@ def _publish(
             " whose role is holdout.",
             field="holdout",
         )
+    if accepts_no_isolation_reason and not rights_of(actor, scope.current_id()).allows(Permission.TRANSFER):
+        raise Refusal(
+            "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"
+        )
     content = {
         "metric": metric,
         "unit": unit,
@@ -93,6 +105,7 @@ def _publish(
         "holdout": holdout.content_hash if holdout else None,
         "wall_seconds": wall_seconds,
         "terms": terms,
+        "accepts_no_isolation_reason": accepts_no_isolation_reason,
     }
     content_hash = digest(content)
     if newest is not None and newest.content_hash == content_hash:
@@ -106,6 +119,7 @@ def _publish(
         holdout=holdout,
         wall_seconds=wall_seconds,
         terms=terms,
+        accepts_no_isolation_reason=accepts_no_isolation_reason,
         content_hash=content_hash,
     )
     if id is not None:

@@ -23,6 +23,12 @@ class ContractForm(forms.Form):
         widget=forms.NumberInput(attrs={"data-unit": "seconds"}),
     )
     terms = paragraph("How it is measured", "In words: samples, repetitions, what counts as an answer.")
+    accepts_no_isolation_reason = forms.CharField(
+        label="Accept runs without isolation, because",
+        max_length=1000,
+        required=False,
+        help_text="Only an owner says so. Empty: pools without isolation are refused where there is a holdout.",
+    )
     reason = reason()
 
     def __init__(self, *args: Any, holdouts: list[DatasetVersion], **kwargs: Any) -> None:
@@ -35,7 +41,10 @@ class ContractForm(forms.Form):
 
     def contract(self) -> dict[str, Any]:
         """Arguments of the contract for a command."""
-        fields = {name: self.cleaned_data[name] for name in ("metric", "direction", "unit", "wall_seconds", "terms")}
+        fields = {
+            name: self.cleaned_data[name]
+            for name in ("metric", "direction", "unit", "wall_seconds", "terms", "accepts_no_isolation_reason")
+        }
         return {**fields, "holdout": self.versions.get(self.cleaned_data["holdout"])}
 
 
@@ -47,7 +56,10 @@ class BenchmarkForm(ContractForm):
     description = paragraph("Description")
     is_public = forms.BooleanField(label="Anyone may read the definition; runs and data stay private", required=False)
 
-    field_order = ["slug", "name", "description", "metric", "direction", "unit", "holdout", "wall_seconds", "terms", "is_public"]
+    field_order = [
+        *("slug", "name", "description", "metric", "direction", "unit", "holdout", "wall_seconds", "terms"),
+        *("accepts_no_isolation_reason", "is_public"),
+    ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
