@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: run test check lock bench drills proofs system clean
+.PHONY: run test check baselines lock bench drills proofs system clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 BIN := .venv/bin
@@ -34,6 +34,10 @@ check: .venv/installed-dev
 
 bench: .venv/installed-dev
 	@for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS); done
+
+# Writes the checked-in tables anew (role_routes.txt, query_counts.json, docs/openapi.json); look at the difference before committing it.
+baselines: .venv/installed-dev
+	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py
 
 drills: .venv/installed-dev
 	@for script in tests/drills/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done

@@ -50,7 +50,7 @@ class Api(NinjaAPI):
 
 
 api = Api(title="Labsite", version="1", description="The governed research workspace.", docs_url=None, urls_namespace="api")
-for tag, routes in {**workspaces.api.ROUTES, **runs.api.ROUTES}.items():
+for tag, routes in (*workspaces.api.ROUTES.items(), *runs.api.ROUTES.items()):
     api.add_router(IN_WORKSPACE if routes.scope == "workspace" else "", routes.router, tags=[tag])
 
 

@@ -7,7 +7,6 @@ One call reads at most `MAX_PIECES` pieces of a file, so that a run that floods 
 import math
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.template import engines
 from django.test.utils import override_settings, setup_databases, teardown_databases
 
 from labsite.owner import as_owner
@@ -35,6 +36,27 @@ def plain_static(django_test_environment: None) -> Iterator[None]:
     storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
     with override_settings(STORAGES=storages):
         yield
+
+
+class NoSuchVariable(str):
+    """Stands in for a variable that a template names and nobody gives: rendering it fails. (`if` and `default_if_none` may ask freely.)"""
+
+    __slots__ = ()
+
+    def __contains__(self, item: object) -> bool:
+        return item == "%s"
+
+    def __mod__(self, name: object) -> str:
+        raise LookupError(f"a template names {name}, which is not there")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def strict_templates(django_test_environment: None) -> Iterator[None]:
+    """Our own templates and allauth's render with every variable given."""
+    engine = engines["django"].engine  # type: ignore[attr-defined]  # Django's own back-end
+    engine.string_if_invalid = NoSuchVariable("%s")
+    yield
+    engine.string_if_invalid = ""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,12 +3,14 @@
 import math
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 
 from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
 from runs.models import Artifact, Evaluation, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Cursor, Size, Text
 from workspaces.models import Benchmark
 from workspaces.queries.paging import newest_first
 
@@ -17,14 +19,16 @@ evaluations = Routes("evaluations")
 
 
 @routes.get("/artifacts", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactPage)
-def list_artifacts(request: ApiRequest, cursor: str = "", size: int = 50, run: str = "", kind: str = "") -> dict[str, Any]:
+def list_artifacts(
+    request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = ""
+) -> dict[str, Any]:
     """Artifacts, newest first; of one run, or of one kind, where asked."""
     rows = Artifact.objects.select_related("run", "blob")
     if run:
         rows = rows.filter(run=Run.objects.find(run))
     if kind:
-        rows = rows.filter(kind=kind[:40])
-    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+        rows = rows.filter(kind=kind)
+    found = newest_first(rows, cursor=cursor, size=size)
     return {"items": [shape_artifact(request, row) for row in found.items], "next": found.next}
 
 
@@ -35,14 +39,16 @@ def get_artifact(request: ApiRequest, artifact: str) -> dict[str, Any]:
 
 
 @evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
-def list_evaluations(request: ApiRequest, cursor: str = "", size: int = 50, run: str = "", benchmark: str = "") -> dict[str, Any]:
+def list_evaluations(
+    request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, run: Text = "", benchmark: Text = ""
+) -> dict[str, Any]:
     """Scores, newest first; of one run, or on one benchmark, where asked."""
     rows = Evaluation.objects.select_related("run", "benchmark", "contract")
     if run:
         rows = rows.filter(run=Run.objects.find(run))
     if benchmark:
         rows = rows.filter(benchmark=Benchmark.objects.find(benchmark))
-    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+    found = newest_first(rows, cursor=cursor, size=size)
     return {"items": [_evaluation(row) for row in found.items], "next": found.next}
 
 

@@ -1,7 +1,9 @@
 """What a run sends with its own token while it runs: metrics, events, artifacts. People read them here too."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
+
+from ninja import Query, Status
 
 from runs.api.artifact import named, shape_artifact
 from runs.api.schema import ArtifactOut, EventsIn, PointsIn, SeriesPage, TakenOut
@@ -49,8 +51,14 @@ def add_events(request: ApiRequest, run: str, body: EventsIn) -> dict[str, Any]:
 @routes.post(
     "/runs/{run}/artifacts", needs=Permission.LAUNCH_RUN, kind=Kind.ARTIFACT, response=ArtifactOut, status=201, by_run=True, streams=True
 )
-def add_artifact(request: ApiRequest, run: str, path: str, name: str = "", kind: str = "file") -> tuple[int, dict[str, Any]]:
+def add_artifact(
+    request: ApiRequest,
+    run: str,
+    path: Annotated[str, Query(min_length=1, max_length=1024)],
+    name: Annotated[str, Query(max_length=250)] = "",
+    kind: Annotated[str, Query(max_length=40)] = "file",
+) -> Status[dict[str, Any]]:
     """Keep a file that the run sends as the raw body, with its own token."""
     found = Run.objects.find(run)
     file = uploads.receive_body(request, path)
-    return 201, shape_artifact(request, store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind))
+    return Status(201, shape_artifact(request, store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind)))

@@ -3,13 +3,17 @@
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
+from ninja import Status
 
 from runs.api.schema import (
     CertificateOut,
     EstimateOut,
     LaunchIn,
     LogOut,
+    Offset,
+    Piece,
     QueuePage,
     ReasonIn,
     RunOut,
@@ -20,9 +24,10 @@ from runs.commands.run import cancel_any_run, cancel_run
 from runs.launch import LaunchRequest
 from runs.models import Certificate, QueueItem, Run
 from runs.queries.estimate import estimate
-from runs.queries.log import read_log
+from runs.queries.log import read_log, whole_characters
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Cursor, Size, Text
 from workspaces.audit import Refusal
 from workspaces.queries.paging import newest_first
 
@@ -32,20 +37,20 @@ queue = Routes("queue")
 
 
 @routes.get("/runs", needs=Permission.VIEW, kind=Kind.RUN, response=RunPage)
-def list_runs(request: ApiRequest, cursor: str = "", size: int = 50, status: str = "") -> dict[str, Any]:
+def list_runs(request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, status: Text = "") -> dict[str, Any]:
     """Runs of the workspace, newest first."""
     rows = Run.objects.select_related("benchmark", "agent", "pool")
     if status:
         rows = rows.filter(status=status)
-    found = newest_first(rows, cursor=cursor, size=max(1, min(size, 500)))
+    found = newest_first(rows, cursor=cursor, size=size)
     return {"items": [_row(request, run) for run in found.items], "next": found.next}
 
 
 @routes.post("/runs", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
-def launch(request: ApiRequest, body: LaunchIn) -> tuple[int, dict[str, Any]]:
+def launch(request: ApiRequest, body: LaunchIn) -> Status[dict[str, Any]]:
     """Ask for a run. 201 with `status` queued or awaiting_approval; 409 with `certificate` where a limit says no."""
     launched = launch_run(actor=request.actor, request=_request(body), run_id=request.chosen_id)
-    return 201, shape(request, launched.run)
+    return Status(201, shape(request, launched.run))
 
 
 @routes.post("/runs/estimate", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EstimateOut)
@@ -81,19 +86,21 @@ def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[
 
 
 @routes.post("/runs/{run}/retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
-def retry(request: ApiRequest, run: str) -> tuple[int, dict[str, Any]]:
+def retry(request: ApiRequest, run: str) -> Status[dict[str, Any]]:
     """Ask for the same again, as a new run."""
-    return 201, shape(request, retry_run(actor=request.actor, run=_find(run)).run)
+    return Status(201, shape(request, retry_run(actor=request.actor, run=_find(run), run_id=request.chosen_id).run))
 
 
 @routes.get("/runs/{run}/logs", needs=Permission.VIEW, kind=Kind.RUN, response=LogOut)
-def get_log(request: ApiRequest, run: str, name: str = "stdout.log", offset: int = 0, limit: int = 65_536) -> dict[str, Any]:
-    """A piece of a log by byte offset; bytes that are not UTF-8 come as U+FFFD. Ask again from `next_offset` until `is_final`."""
-    piece = read_log(_find(run), name, offset=min(max(offset, 0), 2**62), limit=max(1, min(limit, 1_048_576)))
+def get_log(request: ApiRequest, run: str, name: Text = "stdout.log", offset: Offset = 0, limit: Piece = 65_536) -> dict[str, Any]:
+    """A piece of a log by byte offset, cut between characters; bytes that are not UTF-8 come as U+FFFD. Ask again from `next_offset` until
+    `is_final`."""
+    piece = read_log(_find(run), name, offset=offset, limit=limit)
+    text, used = whole_characters(piece.text_bytes)
     return {
-        "text": piece.text_bytes.decode(errors="replace"),
+        "text": text,
         "offset": piece.offset,
-        "next_offset": piece.next_offset,
+        "next_offset": piece.offset + used,
         "is_final": piece.is_final,
     }
 

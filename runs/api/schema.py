@@ -4,21 +4,38 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from ninja import Schema
-from pydantic import ConfigDict, Field, StringConstraints
+from django.conf import settings
+from ninja import Query, Schema
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Words = Annotated[str, StringConstraints(max_length=1000)]
+from workspaces.api.registry_shapes import Line
+
+Name = Annotated[Line, StringConstraints(min_length=1, max_length=200)]
+Words = Annotated[Line, StringConstraints(max_length=1000)]
 NAMED_FLOATS = Literal["NaN", "Infinity", "-Infinity"]
+LAST_MOMENT = 253_402_300_799  # the end of the year 9999, in seconds UTC
+Offset = Annotated[int, Query(ge=0, lt=2**62)]
+Piece = Annotated[int, Query(ge=1, le=settings.API_BODY_BYTES)]
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("This is a number, not true or false.")
+    return value
+
+
+Amount = Annotated[Decimal, BeforeValidator(_no_truth)]
 
 
 class Strict(Schema):
-    model_config = ConfigDict(extra="forbid")
+    """What a client sends: unknown keys are refused, not ignored; a number is no text and no truth value."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class BudgetIn(Strict):
-    gpu_hours: Annotated[Decimal, Field(gt=0, le=100_000, allow_inf_nan=False, max_digits=20)] | None = None
-    api_spend: Annotated[Decimal, Field(ge=0, le=10_000_000, allow_inf_nan=False, max_digits=20)] | None = None
+    gpu_hours: Annotated[Amount, Field(gt=0, le=100_000, max_digits=20)] | None = None
+    api_spend: Annotated[Amount, Field(ge=0, le=10_000_000, max_digits=20)] | None = None
 
 
 class LaunchIn(Strict):
@@ -28,14 +45,14 @@ class LaunchIn(Strict):
     agent_id: Name
     dataset_ids: Annotated[list[Name], Field(max_length=50)] = []
     artifact_ids: Annotated[list[Name], Field(max_length=50)] = []
-    compute_pool_id: Annotated[str, StringConstraints(max_length=200)] = ""
-    agent_version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    compute_pool_id: Annotated[Line, StringConstraints(max_length=200)] = ""
+    agent_version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)] | None = None
     budget: BudgetIn = BudgetIn()
     parameters: Annotated[dict[str, Any], Field(max_length=200)] = {}
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
-    name: Annotated[str, StringConstraints(max_length=200)] = ""
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)] | None = None
+    name: Annotated[Line, StringConstraints(max_length=200)] = ""
     reason: Words = ""
-    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    priority: Annotated[int, Field(ge=-100, le=100, strict=True)] = 0
 
 
 class ReasonIn(Strict):
@@ -43,7 +60,7 @@ class ReasonIn(Strict):
 
 
 class DecisionIn(Strict):
-    content_hash: Annotated[str, StringConstraints(min_length=64, max_length=64)]
+    content_hash: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     comment: Words = ""
 
 
@@ -187,10 +204,10 @@ class SeriesPage(Schema):
 
 
 class PointIn(Strict):
-    key: Annotated[str, StringConstraints(min_length=1, max_length=250)]
-    value: Annotated[float, Field(strict=True)] | Annotated[int, Field(strict=True)] | NAMED_FLOATS
+    key: Annotated[Line, StringConstraints(min_length=1, max_length=250)]
+    value: Annotated[float, Field(strict=True)] | NAMED_FLOATS
     step: Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)] = 0
-    time: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    time: Annotated[float, Field(ge=0, le=LAST_MOMENT, strict=True)] | None = None
 
 
 class PointsIn(Strict):

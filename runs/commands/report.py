@@ -7,12 +7,14 @@ from django.db import transaction
 from django.db.models import Max
 
 from runs import ingest
+from runs.commands.harvest import OWN_PATHS
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Artifact, Attempt, Run, RunLine, Watch
 from runs.pools.events import Event, read_event
 from runs.pools.lines import Point
-from runs.pools.values import MalformedError
+from runs.pools.values import MalformedError, check_text
 from workspaces.access import Actor
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.blob import StoredFile, keep_blob
 from workspaces.verbs import Verb
@@ -32,14 +34,18 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
     found: list[Event] = []
     for number, body in enumerate(bodies, start=1):
         try:
+            if ingest.is_too_deep(body):
+                raise MalformedError(f"nested deeper than {ingest.MAX_DEPTH}")
+            check_text(body)
             found.append(read_event(body))
         except (MalformedError, ValueError, RecursionError) as error:
             raise Refusal(f"Event {number}: {error}.", field=f"events.{number - 1}") from error
     with transaction.atomic():
         watch = Watch.objects.select_for_update().get(attempt=attempt)
-        last = (
-            RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"] or ingest.API_LINES
-        )
+        sent = RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"]
+        last = sent or ingest.API_LINES
+        if last + len(found) > ingest.API_LINES + ingest.MAX_LINES:
+            raise Refusal(f"An attempt may send {ingest.MAX_LINES:,} events here; write further ones to events.jsonl in its folder.")
         ingest.add_lines(watch, attempt, [(last + offset, event) for offset, event in enumerate(found, start=1)])
     return len(found)
 
@@ -47,7 +53,10 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
 @command(Verb.ARTIFACT_STORED, needs=None, public_reason="the token of the one run, checked first thing")
 def store_artifact(event: Draft, *, actor: Actor, run: Run, file: StoredFile, name: str, kind: str) -> Artifact:
     """Keep a file that a run has sent while it runs."""
-    _own_attempt(actor, run)
+    lock_ledger()
+    _own_attempt(actor, Run.objects.select_for_update().get(pk=run.pk))  # locked: its end takes this artifact with it
+    if file.path.startswith(OWN_PATHS):
+        raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
     if Artifact.objects.filter(run=run, path=file.path).exists():
         raise Refusal(f"{file.path} is kept already; an artifact is not overwritten.", field="path")
     blob = keep_blob(event, file.sha256, file.bytes)

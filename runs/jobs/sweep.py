@@ -1,4 +1,4 @@
-"""Once in a while, for each workspace: ring lost bells, expire approvals, free what nobody names."""
+"""Once in a while, for each workspace: expire approvals, remove folders of ended attempts, free what nobody names."""
 
 import uuid
 
@@ -6,26 +6,39 @@ from django.utils import timezone
 
 from runs.commands.approval import expire_approval
 from runs.jobs.job import job
-from runs.models import QueueItem
+from runs.jobs.watch import remove_folder
+from runs.models import QueueItem, Watch
+from runs.place import place_of
+from runs.pools.base import PoolError
 from runs.queue import ring
-from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.blob import sweep_store
 from workspaces.models import Approval
 
+FOLDERS = 200  # removed in one sweep
+
 
 @job
 def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
+    waiting = QueueItem.objects.order_by("-priority", "position_key").first()
+    if waiting is not None:
+        ring("dispatch_run", subject=waiting.run_id)  # first: it is what somebody waits for
     for approval in Approval.objects.filter(status=Approval.Status.PENDING, expires_at__lte=timezone.now()):
         try:
             expire_approval(actor=actor, approval=approval)
         except Refusal:
             continue  # decided meanwhile
-    waiting = QueueItem.objects.order_by("-priority", "position_key").first()
-    if waiting is not None:
-        ring("dispatch_run", subject=waiting.run_id)
-    # The store is walked once a day, in a minute of the workspace's own, so that not all are walked at once.
-    now = timezone.now()
-    if now.hour * 60 + now.minute == scope.current_id().int % 1440:
-        sweep_store()
+    remove_folders()
+    sweep_store()
+
+
+def remove_folders() -> None:
+    """Remove what a watcher that died after an attempt's end has left in its pool."""
+    left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
+    for watch in left.select_related("attempt__pool__engine")[:FOLDERS]:
+        try:
+            place = place_of(watch.attempt.pool)
+        except PoolError:
+            continue
+        remove_folder(place, watch.attempt)

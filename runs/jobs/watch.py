@@ -1,15 +1,23 @@
-"""Watching attempts: take in what they write, see whether they live, and record their end once. Level-triggered: each ring looks at the truth."""
+"""Watching attempts: take in what they write, see whether they live, and record their end once. Level-triggered: each ring looks at the truth.
 
+One attempt may not keep the others from being watched: what goes wrong with it is logged, noted on its watch, and tried again at the next ring.
+"""
+
+import time
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
+from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
-from runs.commands.attempt import finish_attempt, mark_running
-from runs.jobs.collect import harvest, keep_lines
+from runs.commands.attempt import fail_start, finish_attempt, interrupt_attempt, mark_running
+from runs.commands.harvest import Harvest
+from runs.jobs.collect import harvest, keep_lines, records, words_of
 from runs.jobs.dispatch import submit
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
@@ -20,30 +28,40 @@ from runs.queries.estimate import GRACE_SECONDS
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.store import StoreFull
 
 log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 120  # longer than one look may take; a watcher that died is replaced after it
 MISSING_GRACE_SECONDS = 15
+PATIENCE_SECONDS = 900  # so long a start, or the collecting of outputs, is tried again; then the run ends without, and says so
 
 
 @job
 def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
     """Look at every open attempt of the workspace that nobody else is looking at."""
-    open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).select_related("pool__engine").order_by("created_at")
-    for attempt in open_attempts:
-        if not _lease(attempt):
+    open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by("created_at")
+    for key in list(open_attempts.values_list("pk", flat=True)):
+        if not _lease(key):
             continue
         try:
-            look(actor, attempt)
+            look(actor, Attempt.objects.select_related("pool__engine").get(pk=key))
         except Refusal as moved_on:
-            log.warning("attempt moved on", attempt=attempt.key, reason=str(moved_on))
+            log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
+        except BaseTimeoutException:
+            raise  # the time of the whole job is up
+        except Exception as fault:
+            log.exception("attempt could not be looked at", attempt=key.hex)
+            reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
+            Watch.objects.filter(attempt=key).update(observed=Status.UNKNOWN, observed_reason=reason)
         finally:
-            Watch.objects.filter(attempt=attempt).update(lease_until=None)
+            Watch.objects.filter(attempt=key).update(lease_until=None)
 
 
 def look(actor: Actor, attempt: Attempt) -> None:
     """One look at one attempt."""
+    if attempt.status not in OPEN_ATTEMPTS:
+        return  # ended while we waited for our turn
     workspace = scope.current_id().hex
     try:
         place = place_of(attempt.pool)
@@ -58,64 +76,103 @@ def look(actor: Actor, attempt: Attempt) -> None:
     elif seen.status == Status.MISSING:
         _missing(actor, place, attempt, watch)
     else:
-        _follow(actor, place, attempt, seen, watch)
+        _follow(actor, place, attempt, seen)
 
 
-def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation, watch: Watch) -> None:
-    """It lives: read on, carry a cancel to it, stop it where its spend has reached the limit."""
+def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation) -> None:
+    """It lives: carry a cancel to it, read on, stop it where its spend has reached the limit."""
+    if attempt.cancel_asked_at is not None:
+        place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
+    elif seen.status == Status.PENDING:
+        submit(actor, attempt)  # staged, and whoever staged it died before the start; where it starts just now, this does nothing
+        return
     if seen.status == Status.RUNNING and attempt.status != AttemptStatus.RUNNING:
         mark_running(actor=actor, attempt=attempt)
     ingest.read_metrics(place, attempt)
     ingest.read_events(place, attempt)
-    run = Run.objects.get(pk=attempt.run_id)
-    watch.refresh_from_db()
-    spent_out = bool(run.reserved_api_micros) and watch.api_spend_micros >= run.reserved_api_micros
-    asked = Attempt.objects.values_list("cancel_asked_at", flat=True).get(pk=attempt.pk)
-    if asked is not None or spent_out:
+    if _has_spent_all(Run.objects.get(pk=attempt.run_id), Watch.objects.get(attempt=attempt).api_spend_micros):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
-    elif seen.status == Status.PENDING and timezone.now() - attempt.created_at > timedelta(seconds=LEASE_SECONDS):
-        submit(actor, attempt)  # staged, and whoever staged it died before the start
 
 
 def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
-    keep_lines(place, attempt)
-    left = harvest(place, attempt)
-    run = Run.objects.get(pk=attempt.run_id)
-    if (
-        ended.reason == "cancelled"
-        and attempt.cancel_asked_at is None
-        and run.reserved_api_micros
-        and left.api_micros >= run.reserved_api_micros
-    ):
-        ended = Exit(**{**ended.__dict__, "reason": "spend_limit"})
-    if attempt.status != AttemptStatus.RUNNING and ended.reason != "launcher_lost":
+    """Its end is confirmed: take in the rest of its lines, perhaps over several looks, then collect and record."""
+    if not keep_lines(place, attempt):
+        return
+    if attempt.status != AttemptStatus.RUNNING and ended.has_run and ended.reason != "launcher_lost":
         mark_running(actor=actor, attempt=attempt, started_at=datetime.fromtimestamp(ended.started_at, UTC))
-    finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=left)
-    place.remove(scope.current_id().hex, attempt.key)
+    if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
+        run = Run.objects.get(pk=attempt.run_id)
+        if not _has_spent_all(run, Watch.objects.get(attempt=attempt).api_spend_micros):
+            _interrupted(actor, place, attempt, ended)
+            return
+        ended = replace(ended, reason="spend_limit")
+    is_late = time.time() - ended.ended_at > PATIENCE_SECONDS
+    try:
+        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=harvest(place, attempt))
+    except (Refusal, StoreFull, BaseTimeoutException):
+        raise
+    except Exception as fault:
+        if not is_late:
+            raise
+        # It has ended and holds slots and money. Its folder stays for an operator, so that nothing is lost.
+        log.exception("outputs not collected, the run folder stays", attempt=attempt.key)
+        bare = words_of(attempt, notes={"not_collected": f"{type(fault).__name__}: outputs could not be collected and stay in the pool"})
+        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=replace(bare, scores=()))
+        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
+        return
+    remove_folder(place, attempt)
+
+
+def _interrupted(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
+    """Something ended it that nobody here asked for: labsite that was stopped before it could say so, or the machine going down."""
+    age = ended.ended_at - attempt.created_at.timestamp()
+    if not ended.has_run and attempt.status == AttemptStatus.CREATED and age > PATIENCE_SECONDS:
+        fail_start(actor=actor, attempt=attempt, reason="The pool staged it and could not start it.")
+    else:
+        interrupt_attempt(actor=actor, attempt=attempt, ended=ended, harvest=records(place, attempt))
+    remove_folder(place, attempt)
 
 
 def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
     """The pool answers and knows nothing of it. Never started: start it under the same name. Started once: after the grace it counts as lost."""
+    now = timezone.now()
     if attempt.status == AttemptStatus.CREATED:
-        if attempt.cancel_asked_at is None:
-            submit(actor, attempt)
-        else:
+        if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
+        elif now - attempt.created_at > timedelta(seconds=PATIENCE_SECONDS):
+            fail_start(actor=actor, attempt=attempt, reason="The pool could not start it, however often it was asked.")
+        else:
+            submit(actor, attempt)
         return
-    since = watch.missing_since or timezone.now()
-    if timezone.now() - since > timedelta(seconds=MISSING_GRACE_SECONDS):
+    since = watch.missing_since or now
+    if now - since > timedelta(seconds=MISSING_GRACE_SECONDS):
         last = (watch.observed_at or since).timestamp()
         started = attempt.started_at.timestamp() if attempt.started_at else last
         ended = Exit(
             code=None, signal=None, started_at=started, ended_at=last, reason="launcher_lost", peak_memory_bytes=None, cpu_seconds=None
         )
-        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=harvest(place, attempt))
+        left: Harvest = words_of(attempt, notes={"not_collected": "the run folder is gone"})
+        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=left)
 
 
-def _lease(attempt: Attempt) -> bool:
-    now = timezone.now()
-    free = Watch.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), attempt=attempt)
-    return bool(free.update(lease_until=now + timedelta(seconds=LEASE_SECONDS)))
+def remove_folder(place: Pool, attempt: Attempt) -> None:
+    """Remove what was collected. Where that fails, or we die before, the sweep does it."""
+    try:
+        place.remove(scope.current_id().hex, attempt.key)
+    except PoolError as error:
+        log.warning("run folder not removed", attempt=attempt.key, reason=error.reason)
+    else:
+        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_REMOVED)
+
+
+def _has_spent_all(run: Run, attempt_micros: int) -> bool:
+    """Has the run reported all the spend on outside interfaces that was reserved for it?"""
+    return bool(run.reserved_api_micros) and run.spent_api_micros + attempt_micros >= run.reserved_api_micros
+
+
+def _lease(key: uuid.UUID) -> bool:
+    free = Watch.objects.filter(Q(lease_until=None) | Q(lease_until__lt=Now()), attempt=key)
+    return bool(free.update(lease_until=Now() + timedelta(seconds=LEASE_SECONDS)))
 
 
 def _note(attempt: Attempt, seen: Observation) -> Watch:
@@ -124,7 +181,7 @@ def _note(attempt: Attempt, seen: Observation) -> Watch:
     missing = seen.status == Status.MISSING
     watch.missing_since = (watch.missing_since or now) if missing else None
     watch.observed, watch.observed_reason = seen.status, seen.reason[:300]
-    if not missing:
+    if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
     watch.save(update_fields=["missing_since", "observed", "observed_reason", "observed_at"])
     return watch

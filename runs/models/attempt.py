@@ -45,6 +45,9 @@ class Watch(Telemetry):
 
     prefix = "watch"
 
+    FOLDER_REMOVED = "removed"  # `observed` after the end: what was collected is gone from the pool
+    FOLDER_KEPT = "kept"  # … or stays there for an operator, since not all of it could be collected
+
     attempt = owned_key("runs.Attempt", related_name="watches")
     observed = models.CharField(max_length=8, default="pending")
     observed_reason = models.CharField(max_length=300, blank=True)

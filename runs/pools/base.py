@@ -82,7 +82,7 @@ class Exit:
 
     @property
     def has_run(self) -> bool:
-        """False for an attempt that was ended before its command was started: nobody saw it end, and nobody lost it."""
+        """False for an attempt that was barred before its command was started: it has no code, no signal, and was not lost."""
         return self.code is not None or self.signal is not None or self.reason == "launcher_lost"
 
 

@@ -152,7 +152,9 @@ class LocalPool:
             try:
                 path.mkdir(mode=0o700, parents=path == self.root)
             except FileExistsError:
-                continue
+                # Another pool of the same root, without users of its own, may have made it for itself alone.
+                if path == self.root or passing & ~path.stat().st_mode == 0:
+                    continue
             os.chmod(path, passing)
 
     def _stage(self, folder: Path, order: Order) -> None:

@@ -5,13 +5,12 @@ from statistics import median
 from typing import Any
 
 from django.utils import timezone
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
 from runs.admission import Facts, LimitFacts, Rule, Verdict, decide
 from runs.launch import LaunchRequest
 from runs.lifecycle import ACTIVE, RunStatus
 from runs.models import Artifact, Run
+from runs.queries.parameters import checked_parameters
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, digest
@@ -144,7 +143,7 @@ def prepare(request: LaunchRequest) -> Prepared:
     twice = next((slug for slug in slugs if slugs.count(slug) > 1), None)
     if twice:
         raise Refusal(f"{twice} is named twice among the inputs.", field="dataset_ids")
-    parameters = _checked_parameters(request.parameters, version)
+    parameters = checked_parameters(request.parameters, version)
     wall_seconds, gpu_ms = _size(request, version, pool)
     frozen = freeze(
         benchmark=benchmark, contract=contract, agent=agent, version=version, pool=pool, inputs=inputs, parameters=parameters,
@@ -284,23 +283,6 @@ def _artifact_input(text: str) -> ResolvedInput:
         label=f"{artifact.name} of {artifact.run.name}",
         artifact=artifact,
     )
-
-
-def _checked_parameters(given: dict[str, Any], version: AgentVersion) -> dict[str, Any]:
-    """The agent's defaults with what was given over them, checked against its schema (JSON Schema 2020-12)."""
-    schema = version.parameter_schema or {"type": "object"}
-    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    defaults = {name: entry["default"] for name, entry in properties.items() if isinstance(entry, dict) and "default" in entry}
-    parameters = defaults | given
-    try:
-        faults = sorted(Draft202012Validator(schema).iter_errors(parameters), key=lambda fault: list(map(str, fault.path)))
-    except SchemaError as error:
-        raise Refusal("The agent's parameter schema cannot be read; publish a version with a sound one.", field="parameters") from error
-    if faults:
-        raise Refusal(
-            *[f"{'.'.join(map(str, fault.path)) or 'parameters'}: {fault.message[:200]}." for fault in faults[:10]], field="parameters"
-        )
-    return parameters
 
 
 def _size(request: LaunchRequest, version: AgentVersion, pool: Pool) -> tuple[int, int]:

@@ -38,3 +38,17 @@ def read_log(run: Run, name: str, *, offset: int = 0, limit: int = 262_144, atte
     except PoolError:
         text = b""
     return LogPiece(text, offset, offset + len(text), attempt.ended_at is not None, None)
+
+
+def whole_characters(piece: bytes) -> tuple[str, int]:
+    """The text of a piece and how many of its bytes that took: a character that the piece ends in the middle of is left for the next one.
+    A piece that is nothing but such a beginning is shown all the same, so that a reader gets on."""
+    for back in range(1, min(4, len(piece))):
+        lead = piece[-back]
+        if lead & 0b1100_0000 == 0b1000_0000:
+            continue
+        wants = 2 if lead >> 5 == 0b110 else 3 if lead >> 4 == 0b1110 else 4 if lead >> 3 == 0b11110 else 1
+        if wants > back:
+            piece = piece[:-back]
+        break
+    return piece.decode(errors="replace"), len(piece)

@@ -12,8 +12,8 @@ from django.db import models
 
 from labsite.owner import as_owner
 from tests.factories import make_user
-from workspaces import scope
-from workspaces.models import Engine, Row, User, Workspace
+from workspaces import scope, store
+from workspaces.models import Blob, Engine, Row, User, Workspace
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -50,15 +50,22 @@ def _make(model: type[Row], made: dict[str, Row], person: Any) -> Row:
     if existing is not None:
         made[label] = existing
         return existing
+    demanded = DEMANDED.get(label, {}) | (_stored() if model is Blob else {})
     values: dict[str, Any] = {}
     for field in model._meta.concrete_fields:
-        if field.name in ("id", "workspace", "created_at") or field.name in DEMANDED.get(label, {}):
+        if field.name in ("id", "workspace", "created_at") or field.name in demanded:
             continue
         values[field.name] = _value(field, label, made, person)
-    row = model(**values, **DEMANDED.get(label, {}))
+    row = model(**values, **demanded)
     row.save_base(raw=True, force_insert=True)
     made[label] = row
     return row
+
+
+def _stored() -> dict[str, Any]:
+    """A file that really lies in the store, so that pages can show it."""
+    sha256, count = store.put_stream("local", scope.current_id(), [b"a row's file\n"])
+    return {"region": "local", "sha256": sha256, "bytes": count}
 
 
 def _value(field: "models.Field[Any, Any]", label: str, made: dict[str, Row], person: Any) -> Any:

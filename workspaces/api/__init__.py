@@ -1,6 +1,21 @@
 """API of the ground floor, one file a noun; ROUTES is what the root mounts."""
 
-from workspaces.api import agent, approval, benchmark, budget, dataset, event, invitation, member, objective, pool, share, site, token
+from workspaces.api import (
+    agent,
+    approval,
+    benchmark,
+    budget,
+    dataset,
+    event,
+    invitation,
+    member,
+    objective,
+    pool,
+    share,
+    site,
+    token,
+    workspace,
+)
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -18,4 +33,5 @@ ROUTES: dict[str, Routes] = {
     "members": member.routes,
     "site": site.routes,
     "tokens": token.routes,
+    "workspace": workspace.routes,
 }

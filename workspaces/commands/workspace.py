@@ -6,6 +6,7 @@ from zoneinfo import available_timezones
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
+from django.utils import timezone
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, Role, SiteRole, give_role, make_role_groups
@@ -78,7 +79,7 @@ def activate_workspace(event: Draft, *, actor: Actor) -> Workspace:
     missing = [step.missing for step in creation_steps(workspace) if not step.is_done]
     if missing:
         raise Refusal(*missing)
-    event.change(workspace, status=Workspace.Status.ACTIVE)
+    event.change(workspace, status=Workspace.Status.ACTIVE, activated_at=timezone.now())
     return workspace
 
 

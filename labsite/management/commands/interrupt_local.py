@@ -7,7 +7,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 
 from runs.commands.attempt import interrupt_attempt
-from runs.jobs.collect import keep_lines
+from runs.jobs.collect import keep_lines, records
+from runs.jobs.watch import remove_folder
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt
 from runs.place import place_of
@@ -66,11 +67,13 @@ class Command(BaseCommand):
                 self.stderr.write(f"{attempt.key} has not ended yet; the next start takes it up again.")
                 return
             time.sleep(0.05)
-        if seen.exit.reason == "exit":
-            return  # it ended by itself meanwhile: the next start records its own end
+        attempt.refresh_from_db(fields=["cancel_asked_at"])
+        if seen.exit.reason != "cancelled" or attempt.cancel_asked_at is not None:
+            return  # it ended by itself, or as somebody wished: the next start records that end
         try:
-            keep_lines(place, attempt)
-            interrupt_attempt(actor=actor, attempt=attempt, ended=seen.exit)
-            place.remove(scope.current_id().hex, attempt.key)
+            while not keep_lines(place, attempt):
+                continue
+            interrupt_attempt(actor=actor, attempt=attempt, ended=seen.exit, harvest=records(place, attempt))
+            remove_folder(place, attempt)
         except (Refusal, PoolError) as error:
             self.stderr.write(f"{attempt.key}: {error}")
