@@ -1,7 +1,7 @@
 """Tests run in the application's own role on a real PostgreSQL; the owner only makes, empties and removes the test database."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -60,7 +60,7 @@ def strict_templates(django_test_environment: None) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Where every engine is said to be there (LABSITE_REQUIRE=all), a skipped test is a failure."""
     report = yield
     if report.skipped and os.environ.get("LABSITE_REQUIRE") == "all":

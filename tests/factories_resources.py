@@ -2,13 +2,14 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from workspaces import ledger
-from workspaces.access import Actor, Kind, Permission, Role, give_role
+from workspaces.access import Actor, Kind, Permission, Role, give_role, take_role
 from workspaces.audit import Draft, command
-from workspaces.models import LedgerAccount, Membership, User
+from workspaces.commands import approval as approval_command
+from workspaces.models import Approval, LedgerAccount, Membership, User
 from workspaces.verbs import Verb
 
 
@@ -59,3 +60,59 @@ def in_one(event: Draft, *, actor: Actor, body: Callable[[Draft], None]) -> None
     """Many operations in one command; its event keeps one subject, for the sake of speed."""
     body(event)
     del event.subjects[1:]
+
+
+@command(Verb.LAUNCH_HELD, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def ask(
+    event: Draft,
+    *,
+    actor: Actor,
+    content: Any,
+    subject_id: uuid.UUID | None = None,
+    expires_in: timedelta = timedelta(days=1),
+    quorum: int = 1,
+) -> Approval:
+    assert actor.user is not None
+    return approval_command.ask(
+        event,
+        subject_type="run",
+        subject_id=subject_id or uuid.uuid4(),
+        subject_label="big-run",
+        content=content,
+        reason="to see",
+        requested_by=actor.user,
+        expires_in=expires_in,
+        quorum=quorum,
+    )
+
+
+@command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
+def vote(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", current_hash: str = "") -> str:
+    assert actor.user is not None
+    return approval_command.record_vote(
+        event,
+        approval=approval,
+        person=actor.user,
+        approves=approves,
+        comment=comment,
+        current_hash=current_hash or approval.content_hash,
+    )
+
+
+@command(Verb.APPROVAL_EXPIRED, needs=None, by_system=True)
+def expire(event: Draft, *, actor: Actor, approval: Approval) -> None:
+    approval_command.expire(event, approval)
+
+
+@command(Verb.RUN_CANCELLED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def end_vote(event: Draft, *, actor: Actor, subject_id: uuid.UUID) -> None:
+    """What cancelling a run that waits does to its request."""
+    approval_command.void(event, subject_type="run", subject_id=subject_id)
+
+
+@command(Verb.MEMBER_REMOVED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
+def remove_member(event: Draft, *, actor: Actor, username: str) -> None:
+    member = Membership.objects.get(user__username=username)
+    take_role(member)
+    event.deleting(member)
+    Membership.objects.filter(pk=member.pk).delete()

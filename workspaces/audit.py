@@ -178,6 +178,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
         EventSubject(
             event=event,
             position=position,
+            created_at=now,
             type=type_name(subject.row),
             object_id=subject.key,
             label=subject.label,
@@ -199,7 +200,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
 HASHED = {1: ("id", "workspace_id", "version", "sequence", "created_at", "recorded_at", "actor_kind", "actor_id", "actor_label", "behalf_id",
               "behalf_label", "verb", "subject_type", "subject_id", "subject_label", "command_id", "request_id", "job_id", "token_id",
               "payload_hash", "previous_hash")}  # fmt: skip
-HASHED_SUBJECT = {1: ("position", "type", "object_id", "label", "before_hash", "after_hash")}
+HASHED_SUBJECT = {1: ("id", "position", "type", "object_id", "label", "before_hash", "after_hash", "created_at")}
 
 
 def event_hash(event: AuditEvent, subjects: list[EventSubject]) -> str:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from django.conf import settings
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
@@ -11,8 +12,10 @@ from runs.models import Artifact, Evaluation, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size, Text
+from workspaces.downloads import attachment
 from workspaces.models import Benchmark
 from workspaces.queries.paging import newest_first
+from workspaces.queries.registry import stored_content
 
 routes = Routes("artifacts")
 evaluations = Routes("evaluations")
@@ -36,6 +39,13 @@ def list_artifacts(
 def get_artifact(request: ApiRequest, artifact: str) -> dict[str, Any]:
     """One artifact; `url` serves its bytes."""
     return shape_artifact(request, Artifact.objects.find(artifact, "run", "blob"))
+
+
+@routes.get("/artifacts/{artifact}/content", needs=Permission.VIEW, kind=Kind.ARTIFACT)
+def get_artifact_content(request: ApiRequest, artifact: str) -> HttpResponseBase:
+    """The bytes of an artifact, as an attachment."""
+    found = Artifact.objects.find(artifact, "blob")
+    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
 
 
 @evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)

@@ -4,6 +4,7 @@
 never from a process object, since the next observer is another process.
 """
 
+import math
 import os
 import secrets
 import subprocess
@@ -274,7 +275,7 @@ def _modified(path: Path) -> float | None:
 def _exit(found: dict[str, object]) -> Exit:
     def number(name: str) -> float | None:
         value = found.get(name)
-        return value if isinstance(value, int | float) else None
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
 
     def whole(name: str) -> int | None:
         value = number(name)

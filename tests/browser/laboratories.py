@@ -128,7 +128,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
             "approval": Approval.objects.get().public_id, "limit": Limit.objects.filter(window="week").get().public_id,
-            "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.public_id, "secret": secret,
+            "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.pk.hex, "secret": secret,
             "username": "rosalind", "group": str(group.pk), "engine": "local",
         }  # fmt: skip
     return laboratory, values

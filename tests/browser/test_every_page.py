@@ -11,7 +11,7 @@ from tests.browser.visitor import Visitor
 from tests.factories import make_user, make_workspace
 from tests.rules.routes import routes
 from workspaces.access import Actor
-from workspaces.models import User
+from workspaces.models import Engine, User
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NO_PAGE = {
@@ -72,6 +72,7 @@ def test_pages_without_content(visit: Visit) -> None:
     assert owner.user
     owner.user.set_password(PASSWORD)
     owner.user.save()
+    Engine.objects.create(slug="local", kind=Engine.Kind.LOCAL, slots=4)
     make_workspace("lab", owner=owner.user)
     visitor = visit(owner)
     faults = [fault for url in addresses({"workspace": "lab"}) for fault in judge(visitor, url, "light", axe=True)]

@@ -40,7 +40,7 @@ class Route:
         return self.door is not None and self.door["scope"] == "workspace"
 
     def url(self, **values: str) -> str:
-        return "/" + re.sub(r"<(\w+)>", lambda match: values[match[1]], self.path)
+        return "/" + re.sub(r"<(\w+)>", lambda match: values[str(match[1])], self.path)
 
     def roles(self) -> tuple[str, ...]:
         """Roles that the door lets in; a route of the site lets none in by role."""

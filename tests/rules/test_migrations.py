@@ -1,5 +1,7 @@
 """Migrations are linear in both apps, and say everything that the models say."""
 
+from itertools import pairwise
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -11,7 +13,7 @@ def test_migrations_are_linear(app: str) -> None:
     loader = MigrationLoader(None, ignore_no_migrations=False)
     names = sorted(name for label, name in loader.disk_migrations if label == app)
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "two migrations have one number, or one is missing"
-    for before, name in zip(names, names[1:], strict=False):
+    for before, name in pairwise(names):
         parents = [parent for parent in loader.disk_migrations[app, name].dependencies if parent[0] == app]
         assert parents == [(app, before)], f"{name} does not follow {before}"
 

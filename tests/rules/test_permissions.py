@@ -60,6 +60,8 @@ def test_a_member_holds_exactly_its_permissions(role: str) -> None:
 
 @pytest.mark.django_db
 def test_the_database_knows_exactly_these_permissions() -> None:
-    known = set(Codename.objects.filter(content_type__app_label="workspaces", content_type__model="workspace").values_list("codename", flat=True))
+    known = set(
+        Codename.objects.filter(content_type__app_label="workspaces", content_type__model="workspace").values_list("codename", flat=True)
+    )
     assert known == {permission.value for permission in Permission}
     assert Workspace._meta.default_permissions == ()

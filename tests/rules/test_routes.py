@@ -24,7 +24,7 @@ def check_door(route: Route) -> None:
         assert len(route.door.get("public_reason", "")) > 10, f"{route.path} is open to everyone without a written reason"
     elif route.is_in_workspace:
         assert isinstance(route.needs, Permission), f"{route.path} needs {route.needs!r}, which is no permission"
-        assert route.path.removeprefix("api/v1/").startswith("workspaces/<workspace>/"), f"{route.path} lies outside its workspace"
+        assert f"{route.path}/".removeprefix("api/v1/").startswith("workspaces/<workspace>/"), f"{route.path} lies outside its workspace"
     else:
         assert route.needs in SITE_ROLES, f"{route.path} needs {route.needs!r}, which is no site role"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.template import TemplateDoesNotExist
+from django.template import TemplateDoesNotExist, engines
 from django.template.loader import get_template
 
 LINES = 180  # about 120 before djlint spreads lists over lines
@@ -36,3 +36,11 @@ def test_every_template_that_python_names_is_there() -> None:
                 get_template(name)
             except TemplateDoesNotExist:
                 pytest.fail(f"{path.name} names {name}, which is not there")
+
+
+def test_a_variable_that_nobody_gives_fails() -> None:
+    """The strictness of tests/conftest.py is on, or the pages' tests would pass over a misspelt name."""
+    engine = engines["django"]
+    assert engine.from_string("{% if nothing %}x{% endif %}").render({}) == ""
+    with pytest.raises(LookupError, match=r"nothing\.here"):
+        engine.from_string("{{ nothing.here }}").render({})

@@ -43,7 +43,10 @@ def test_an_approval_lifts_only_limits_that_ask_for_one() -> None:
 
 
 def test_a_refusal_outranks_an_approval() -> None:
-    assert decide(Facts((Rule("Pool takes work", False, "It is closed.", "Choose another."),), (limit(mode="approval"),))).answer == Answer.REFUSE
+    assert (
+        decide(Facts((Rule("Pool takes work", False, "It is closed.", "Choose another."),), (limit(mode="approval"),))).answer
+        == Answer.REFUSE
+    )
 
 
 def test_too_many_at_once_wait_and_are_not_refused() -> None:

@@ -22,6 +22,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.ShareGrant": {"is_public": True, "object_type": "benchmark", "expires_at": None},
     "workspaces.Membership": {"role": "viewer"},
     "workspaces.Invitation": {"role": "viewer"},
+    "workspaces.Approval": {"status": "pending", "content": {"asks": "Launch a run", "limits": {}, "pool": {"slug": "local"}}},
     "runs.Run": {"status": "queued"},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
