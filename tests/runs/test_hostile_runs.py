@@ -199,7 +199,8 @@ print("done")
         assert {entry["file"] for entry in Watch.objects.get(attempt__run=run).bad_lines} == {"metrics", "events"}
 
 
-def test_ten_thousand_outputs_are_bounded_and_said() -> None:
+def test_ten_thousand_outputs_are_bounded_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "MAX_OUTPUTS", 200)
     code = b"for number in range(10_500):\n    open(f'../outputs/{number:05d}', 'w').write(str(number))\n"
     laboratory = make_laboratory(code=code)
     with laboratory.opened():
@@ -208,9 +209,9 @@ def test_ten_thousand_outputs_are_bounded_and_said() -> None:
     with laboratory.opened():
         assert done.status == RunStatus.SUCCEEDED
         assert Artifact.objects.filter(run=run).count() == collect.MAX_OUTPUTS
-        assert content(laboratory, run, "01999") == b"1999"
+        assert content(laboratory, run, "00199") == b"199"
         end = said_at_the_end(run)
-        assert (end["outputs_left_out"], end["outputs_not_plain_files"]) == (8_000, 500)
+        assert (end["outputs_left_out"], end["outputs_not_plain_files"]) == (9_800, 500)
     assert drive(laboratory, beside, seconds=60).status == RunStatus.SUCCEEDED
     settled(laboratory)
 

@@ -147,20 +147,21 @@ def test_a_receiver_can_neither_revoke_nor_lengthen_what_it_was_given(two: Two) 
 def test_who_shares_says_to_whom_until_when_and_why_and_holds_the_right(two: Two) -> None:
     until = timezone.now() + timedelta(days=1)
     with scope.open_workspace(two.giver.pk):
-        wanted = {
+        wanted: dict[str, Any] = {
             "object_type": "benchmark",
             "object_id": "own-table",
             "to_workspace": two.receiver,
             "expires_at": until,
             "reason": "compare",
         }
-        for change in (
+        changes: list[dict[str, Any]] = [
             {"reason": " "},
             {"expires_at": None},
             {"expires_at": timezone.now()},
             {"to_workspace": two.giver},
             {"to_workspace": None},
-        ):
+        ]
+        for change in changes:
             with pytest.raises(Refusal):
                 grant_share(actor=two.owner, **{**wanted, **change})
         with pytest.raises(NotFound):

@@ -139,8 +139,8 @@ def test_the_approver_sees_what_is_asked_in_words_and_who_cannot_decide_sees_why
         "Agent": "worker",
         "Agent version": "3",
         "Inputs": "table, version 1",
-        "Limits longest time": "1 h 00",
-        "Limits GPU time": "24 GPU-hours",
+        "Longest time": "1 h 00",
+        "GPU time": "24 GPU-hours",
     }
     assert [(check["name"], check["verdict"]) for check in shown.checks] == [("GPU-hours a week", "person")]
     assert (seen(asking.approver), seen(asking.researcher)) == ("", "Deciding on this needs the right to approve.")

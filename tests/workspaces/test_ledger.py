@@ -101,7 +101,7 @@ def test_a_hard_stop_holds_although_nobody_asked_admission(lab: Actor) -> None:
         promise(lab, 3)
     assert str(refused.value) == (
         "3 GPU-hours more would make 11 GPU-hours of 10 GPU-hours this week. "
-        "Free up 1 GPU-hours, wait until Monday 00:00 Europe/Berlin, or ask for an increase."
+        "Free up 1 GPU-hour, wait until Monday 00:00 Europe/Berlin, or ask for an increase."
     )
     assert balances()["reserved"] == 8 * HOUR
 

@@ -57,7 +57,6 @@ class LimitForm(forms.Form):
     mode = forms.ChoiceField(
         label="Above it",
         choices=[("stop", "nothing starts"), ("approval", "an approver decides"), ("warn", "it only warns")],
-        widget=forms.RadioSelect,
         initial="stop",
     )
     amount = amount_field()

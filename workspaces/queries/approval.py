@@ -1,6 +1,7 @@
 """Requests for a decision: the inbox, and one request with everything that the approver agrees to."""
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -36,6 +37,8 @@ class Asked:
 
 
 ANSWERS = {"pass": "yes", "refuse": "no", "approval": "person"}
+URGENCY = ("no", "person", "unknown", "yes")  # what stands in the way comes first
+LEADING = ("limits", "benchmark", "agent", "inputs", "parameters", "seed", "pool")
 
 
 def approvals(*, status: str = "") -> "QuerySet[Approval]":
@@ -59,12 +62,12 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     votes = votes_on(approval)
     content = approval.content if isinstance(approval.content, dict) else {"content": approval.content}
     lines = content.get("certificate")
-    rest = {key: value for key, value in content.items() if key not in ("asks", "certificate")}
+    rest = {key: content[key] for key in sorted(content, key=_place) if key not in ("asks", "certificate")}
     is_open = approval.status == Approval.Status.PENDING and approval.expires_at > timezone.now()
     return Asked(
         approval=approval,
         title=title_of(approval),
-        checks=[_check(line) for line in lines if isinstance(line, dict)] if isinstance(lines, list) else [],
+        checks=_checks(lines) if isinstance(lines, list) else [],
         facts=list(_facts(rest)),
         votes=votes,
         why_not=_why_not(approval, actor, rights, votes) if is_open else "",
@@ -81,6 +84,14 @@ def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[Appro
     if any(vote.person_id == actor.user.pk for vote in votes):
         return "You have decided on this; others still have to."
     return ""
+
+
+def _place(key: str) -> tuple[int, str]:
+    return (LEADING.index(key) if key in LEADING else len(LEADING), key)
+
+
+def _checks(lines: list[Any]) -> list[dict[str, str]]:
+    return sorted((_check(line) for line in lines if isinstance(line, dict)), key=lambda check: URGENCY.index(check["verdict"]))
 
 
 def _check(line: dict[str, Any]) -> dict[str, str]:
@@ -102,7 +113,7 @@ def _facts(value: Any, label: str = "", depth: int = 0) -> list[Fact]:
         for key, item in value.items():
             if key == "id" or any(key.endswith(word) for word in HASHES):
                 continue
-            words = "" if key in ("slug", "name", "label") else _words(str(key))
+            words = "" if key in ("slug", "name", "label", "limits") else _words(str(key))
             found += _facts(_measured(str(key), item), " ".join(part for part in (label, words) if part), depth + 1)
         return found
     if isinstance(value, list) and depth < DEPTH and all(isinstance(item, dict) for item in value):
@@ -113,7 +124,7 @@ def _facts(value: Any, label: str = "", depth: int = 0) -> list[Fact]:
 def _words(key: str) -> str:
     for ending in ("_ms", "_micros", "_seconds", "_bytes"):
         key = key.removesuffix(ending)
-    return {"gpu": "GPU time", "api": "API spend", "wall": "longest time", "milli_gpu_per_slot": "thousandths of a GPU a slot"}.get(
+    return {"gpu": "GPU time", "api": "API spend", "wall": "longest time", "milli_gpu_per_slot": "counts a slot as"}.get(
         key, key.replace("_", " ")
     )
 
@@ -123,6 +134,8 @@ def _measured(key: str, value: Any) -> Any:
         return value
     if key.endswith("gpu_ms"):
         return f"{units.gpu_hours(value)} GPU-hours"
+    if key.startswith("milli_gpu"):
+        return f"{Decimal(value) / 1000:f} GPU"
     if key.endswith("_micros"):
         return units.money(value) if value else None
     if key.endswith("_seconds"):

@@ -1,0 +1,71 @@
+"""What drills and measurements stand on in an installation that runs: the workspace `lab`, a token, and a look into its database."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.db import connection
+
+from runs.lifecycle import ACTIVE, TERMINAL
+from runs.models import Attempt, MetricChunk, QueueItem, Run
+from tests.factories_runs import make_laboratory
+from tests.installation import Installation
+from workspaces.commands.token import create_token
+from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
+
+
+class Ground:
+    """The workspace `lab` with two places, and an agent that runs `code`. Each look takes a fresh connection, since servers come and go."""
+
+    def __init__(self, labsite: Installation, code: bytes) -> None:
+        self.laboratory = make_laboratory(code=code, slots=2, at_once=48)
+        with self.laboratory.opened():
+            _, labsite.token = create_token(actor=self.laboratory.owner, name="drill", scopes=("run:read", "run:write"))
+        self.request = {"benchmark_id": "accuracy", "agent_id": "worker", "dataset_ids": ["table"], "compute_pool_id": "local"}
+        self.request |= {"budget": {"gpu_hours": 1}}  # type: ignore[dict-item]  # JSON
+
+    def active(self) -> int:
+        with self._looking():
+            return Run.objects.filter(status__in=sorted(ACTIVE)).exclude(started_at=None).count()
+
+    def attempts(self, run: dict[str, Any]) -> list[str]:
+        with self._looking():
+            return list(Attempt.objects.filter(run=run["uuid"]).order_by("number").values_list("status", flat=True))
+
+    def steps(self, run: dict[str, Any]) -> list[int]:
+        """Steps of the metric `loss` of the run's last attempt."""
+        with self._looking():
+            chunks = MetricChunk.objects.filter(series__run=run["uuid"], series__key="loss")
+            last = max(chunks.values_list("attempt_number", flat=True), default=1)
+            return [step for chunk in chunks.filter(attempt_number=last).order_by("pk") for step in chunk.steps]
+
+    def check(self) -> None:
+        """Nothing is held, and every run has ended once."""
+        with self._looking():
+            assert not QueueItem.objects.exists()
+            assert not EngineSlot.objects.exists()
+            assert not Run.objects.exclude(status__in=sorted(TERMINAL)).exists()
+            assert AuditEvent.objects.filter(verb="run.ended").count() == Run.objects.count()
+            assert set(LedgerAccount.objects.filter(side="reserved").values_list("balance", flat=True)) == {0}
+
+    def flush_queue(self) -> None:
+        """Empty the queue and everything else that Valkey holds."""
+        with redis.Redis.from_url(settings.RQ_QUEUES["dispatch"]["URL"]) as client:
+            client.flushall()
+
+    def left_processes(self) -> list[int]:
+        """Processes that work below the run folders."""
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and Path(f"/proc/{name}/cwd").readlink().is_relative_to(Path(settings.LABSITE_RUNS) / "runs"):
+                    found.append(int(name))
+            except OSError:
+                continue
+        return found
+
+    def _looking(self) -> Any:
+        connection.close()
+        return self.laboratory.opened()
