@@ -96,9 +96,7 @@ def _rule_line(rule: Rule) -> Line:
 def _limit_line(limit: LimitFacts, *, approved: bool) -> Line:
     total = limit.used + limit.reserved + limit.asked
     over = total - limit.amount
-    asked, would, allowed = (amount(value, limit.unit) for value in (limit.asked, total, limit.amount))
-    span = {"run": "a run", "week": "this week", "month": "this month", "now": "at once"}[limit.window]
-    words = f"{asked} more would make {would} of {allowed} {span}." if limit.window != "run" else f"{asked} of at most {allowed} a run."
+    words = _words(limit, total)
     way_out = ""
     if over <= 0:
         answer = Answer.PASS
@@ -117,6 +115,29 @@ def _limit_line(limit: LimitFacts, *, approved: bool) -> Line:
         name=limit.name, answer=answer, words=words, way_out=way_out, unit=limit.unit, window=limit.window, mode=limit.mode,
         allowed=limit.amount, used=limit.used, reserved=limit.reserved, asked=limit.asked,
     )  # fmt: skip
+
+
+def _words(limit: LimitFacts, total: int) -> str:
+    """The arithmetic in a sentence; the unit is said once."""
+    asked, allowed = amount(limit.asked, limit.unit), amount(limit.amount, limit.unit)
+    if limit.window == "run":
+        return f"{asked} of at most {allowed} a run."
+    span = {"week": "this week", "month": "this month", "now": "stored" if limit.unit == "storage_bytes" else "at once"}[limit.window]
+    if limit.asked == 0:
+        return f"{_bare(total, limit.unit)} of {_bare(limit.amount, limit.unit)} {span}; it asks for none."
+    return f"{asked} more would make {_bare(total, limit.unit)} of {_bare(limit.amount, limit.unit)} {span}."
+
+
+def _bare(value: int, unit: str) -> str:
+    match unit:
+        case "gpu_ms":
+            return units.gpu_hours(value)
+        case "api_micros":
+            return units.money(value)
+        case "storage_bytes":
+            return units.size(value)
+        case _:
+            return f"{value:,}"
 
 
 def amount(value: int, unit: str) -> str:

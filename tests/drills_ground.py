@@ -1,6 +1,9 @@
 """What drills and measurements stand on in an installation that runs: the workspace `lab`, a token, and a look into its database."""
 
 import os
+import secrets
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,10 @@ from django.db import connection
 
 from runs.lifecycle import ACTIVE, TERMINAL
 from runs.models import Attempt, MetricChunk, QueueItem, Run
+from runs.place import place_of
+from runs.queries.order import order_of
 from tests.factories_runs import make_laboratory
-from tests.installation import Installation
+from tests.installation import Installation, wait_until
 from workspaces.commands.token import create_token
 from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 
@@ -64,6 +69,22 @@ class Ground:
                     found.append(int(name))
             except OSError:
                 continue
+        return found
+
+    def bare_starts(self, count: int) -> list[float]:
+        """Seconds from the pool's submit to pid.json, of the last attempt's order under fresh keys, started from this process."""
+        found = []
+        with self._looking():
+            attempt = Attempt.objects.select_related("pool__engine").latest("created_at")
+            place, order = place_of(attempt.pool), order_of(attempt)
+            for _ in range(count):
+                again = replace(order, key=f"bench-{secrets.token_hex(8)}")
+                folder = Path(settings.LABSITE_RUNS) / "runs" / order.workspace / again.key
+                began = time.time()
+                place.submit(again)
+                found.append((folder / "state" / "pid.json").stat().st_mtime - began)
+                wait_until((folder / "state" / "exit.json").exists, "the end")
+                place.remove(order.workspace, again.key)
         return found
 
     def _looking(self) -> Any:

@@ -19,7 +19,7 @@ def test_a_refusal_names_the_limit_the_arithmetic_and_the_way_out() -> None:
     verdict = decide(Facts(rules=(), limits=(limit(),)))
     assert verdict.answer == Answer.REFUSE
     assert verdict.reasons == [
-        "24 GPU-hours more would make 1,211 GPU-hours of 1,200 GPU-hours this week. "
+        "24 GPU-hours more would make 1,211 of 1,200 this week. "
         "Free up 11 GPU-hours, wait until Monday 00:00 Europe/Berlin, or ask for an increase."
     ]
 
@@ -53,9 +53,14 @@ def test_too_many_at_once_wait_and_are_not_refused() -> None:
     at_once = limit(name="Runs at once", unit="runs", window="now", amount=4, used=4, reserved=0, asked=1, until="")
     verdict = decide(Facts((), (at_once,)))
     assert (verdict.answer, verdict.lines[0].answer) == (Answer.PASS, Answer.WAIT)
-    assert verdict.lines[0].words == "1 run more would make 5 runs of 4 runs at once."
+    assert verdict.lines[0].words == "1 run more would make 5 of 4 at once."
 
 
 def test_a_rule_that_resolves_by_itself_waits() -> None:
     verdict = decide(Facts((Rule("Pool is free", False, "All slots are taken.", "It starts when one is free.", waits=True),), ()))
     assert (verdict.answer, verdict.lines[0].answer) == (Answer.PASS, Answer.WAIT)
+
+
+def test_what_is_not_asked_for_is_said_once() -> None:
+    spend = limit(name="API spend a week", unit="api_micros", amount=20_000_000, used=1_500_000, reserved=0, asked=0)
+    assert decide(Facts((), (spend,))).lines[0].words == "1.50 of 20.00 this week; it asks for none."

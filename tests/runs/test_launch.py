@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -44,7 +45,7 @@ def balances() -> dict[str, int]:
 def test_a_refused_launch_is_on_record_with_its_certificate() -> None:
     laboratory = make_laboratory(weekly_gpu_hours=10)
     with laboratory.opened():
-        with pytest.raises(Refusal, match="24 GPU-hours more would make 24 GPU-hours of 10 GPU-hours this week") as refused:
+        with pytest.raises(Refusal, match="24 GPU-hours more would make 24 of 10 this week") as refused:
             launch(laboratory, gpu_ms=24 * HOUR)
         certificate = Certificate.objects.find(refused.value.certificate)
         assert certificate.verdict == "refused"
@@ -249,7 +250,7 @@ def test_a_holdout_wants_isolation_unless_an_owner_accepted_it_with_a_reason() -
     with laboratory.opened():
         holdout = make_dataset_version(laboratory.owner, "held-out", role="holdout", content=b"a,b\n5,6\n")
         benchmark = Benchmark.objects.get()
-        terms = {"benchmark": benchmark, "metric": "accuracy", "direction": "maximize", "holdout": holdout}
+        terms: dict[str, Any] = {"benchmark": benchmark, "metric": "accuracy", "direction": "maximize", "holdout": holdout}
         publish_contract(actor=laboratory.owner, **terms)
         with pytest.raises(Refusal, match="gives no isolation; this benchmark has a holdout"):
             launch(laboratory)

@@ -66,7 +66,7 @@ def test_refused_launch_keeps_the_input_and_shows_the_arithmetic(laboratory: Lab
     body = response.content.decode()
     assert response.status_code == 409
     assert "Refused. Nothing was reserved." in body
-    assert "101 GPU-hours more would make 101 GPU-hours of 100 GPU-hours this week" in body
+    assert "101 GPU-hours more would make 101 of 100 this week" in body
     assert "wait until" in body
     assert 'value="too much"' in body
     with laboratory.opened():
