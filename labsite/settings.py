@@ -32,7 +32,12 @@ LABSITE_URL = env.str(
 
 DEBUG = False
 SECRET_KEY = keys.django_key(LABSITE_HOME)
-ALLOWED_HOSTS = env.list("LABSITE_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]", env.str("LABSITE_HOST", default="127.0.0.1")])
+# Loopback is always answered: `up` and load balancers on this machine ask /readyz there, by http also where HTTPS is demanded.
+ALLOWED_HOSTS = [
+    *env.list("LABSITE_ALLOWED_HOSTS", default=[]),
+    *("127.0.0.1", "localhost", "[::1]", env.str("LABSITE_HOST", default="127.0.0.1")),
+]
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
 CSRF_TRUSTED_ORIGINS = env.list("LABSITE_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("LABSITE_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
@@ -191,6 +196,8 @@ ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ACCOUNT_SESSION_REMEMBER = True
 # Counted per address and per (address, name; labsite/accounts.py): a stranger who guesses from elsewhere never locks the owner out.
 ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "10/m/ip,5/5m/key"}
+# How many proxies stand in front, so that sign-ins are counted by the address of the browser and not of the proxy.
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("LABSITE_PROXIES", default=0)
 ANONYMOUS_USER_NAME = None
 GUARDIAN_MONKEY_PATCH_USER = False
 _mail = env.email_url("EMAIL_URL", default="dummymail://")

@@ -85,5 +85,7 @@ def test_pages_of_strangers(visit: Visit) -> None:
     for scheme in ("light", "dark"):
         visitor = visit(scheme=scheme)
         visitor.expected = {404}
-        faults = [fault for url in ("/accounts/login/", "/accounts/signup/", "/nowhere/") for fault in judge(visitor, url, scheme, axe=True)]
+        faults = [
+            fault for url in ("/accounts/login/", "/accounts/signup/", "/nowhere/") for fault in judge(visitor, url, scheme, axe=True)
+        ]
         assert not faults, "\n".join(faults)

@@ -95,7 +95,11 @@ def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path
         visitor.follow("first-light")
         visitor.reads("succeeded", seconds=20)
     visitor.go("/workspaces/lab/")
-    board = visitor.page.get_by_role("region").or_(visitor.page.locator("section")).filter(has=visitor.page.get_by_role("heading", name="Scoreboard"))
+    board = (
+        visitor.page.get_by_role("region")
+        .or_(visitor.page.locator("section"))
+        .filter(has=visitor.page.get_by_role("heading", name="Scoreboard"))
+    )
     visitor.reads("0.81", within=board.last)
     visitor.follow("first-light", within=board.last)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Response
 
 from tests.factories_pages import client_of
 from workspaces.access import Actor
@@ -19,7 +19,7 @@ axe = Axe()
 
 
 class Visitor:
-    """One browser context with one page. `complaints` gathers console messages, script errors and dialogs; the fixture asserts that there are none."""
+    """One browser context with one page. `complaints` gathers console messages, script errors and dialogs; the fixture wants none of them."""
 
     def __init__(self, context: BrowserContext, *, base: str, shots: str) -> None:
         self.context = context
@@ -31,12 +31,16 @@ class Visitor:
         context.add_init_script(VIOLATION)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self._complain(f"script: {error}"))
-        self.page.on("dialog", lambda dialog: (self._complain(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("dialog", self._dialog)
 
     def _console(self, message: ConsoleMessage) -> None:
         status = re.search(r"server responded with a status of (\d+)", message.text)
         if status is None or int(status[1]) not in self.expected:
             self._complain(message.text)
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self._complain(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _complain(self, text: str) -> None:
         self.complaints.append(f"{self.page.url}: {text}")
