@@ -24,8 +24,8 @@ test: .venv/installed-dev .venv-pool/installed
 	@exec $(AROUND) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/installed-dev
-	@echo "ruff";           $(BIN)/ruff check .
-	echo "ruff format";    $(BIN)/ruff format --check .
+	@echo "ruff";           $(BIN)/ruff check --no-cache .
+	echo "ruff format";    $(BIN)/ruff format --no-cache --check .
 	echo "mypy";           $(BIN)/mypy labsite workspaces runs tests
 	echo "lint-imports";   $(BIN)/lint-imports --no-cache
 	echo "djade";          find templates -name '*.html' | sort | xargs $(BIN)/djade --check --target-version 5.2

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from workspaces.commands.objective import set_objective
-from workspaces.commands.pool import bind_pool
-
 from runs.commands.launch import launch_run
 from runs.jobs.dispatch import dispatch_run
 from runs.jobs.watch import watch_attempts
@@ -19,6 +16,8 @@ from tests.factories_registry import make_agent_version, make_benchmark, make_da
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.limit import set_limit
+from workspaces.commands.objective import set_objective
+from workspaces.commands.pool import bind_pool
 from workspaces.commands.workspace import activate_workspace, configure_workspace
 from workspaces.models import Engine, Installation, Limit, Pool, Unit, Workspace
 

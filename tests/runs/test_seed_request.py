@@ -88,7 +88,7 @@ def test_a_refusal_is_a_problem_with_its_certificate(laboratory: Laboratory, cal
     problem = answer.json()
     assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
     assert (problem["status"], problem["title"]) == (409, "Conflict")
-    assert "of 100 GPU-hours this week" in problem["errors"][0]["message"]
+    assert "would make 120 of 100 this week" in problem["errors"][0]["message"]
     certificate = caller.get(f"/api/v1/workspaces/ws_123/certificates/{problem['certificate']}").json()
     assert certificate["verdict"] == "refused"
     with laboratory.opened():

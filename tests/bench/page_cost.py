@@ -1,0 +1,102 @@
+"""CPU time and statements of pages: `python -m labsite.embedded.around -- python tests/bench/page_cost.py [requests] [--profile]`.
+
+Through Django's test client, middleware and templates included, in the application's role on a real PostgreSQL; the CPU is this process's
+own, not the server's. First in a small laboratory, then with 10,000 runs, in one process. Targets: a page of one object at most 15 ms of CPU,
+home with 10,000 runs under 3 times that.
+"""
+
+import cProfile
+import os
+import pstats
+import statistics
+import sys
+import time
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "labsite.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import CaptureQueriesContext, override_settings  # noqa: E402
+
+from tests.factories_pages import client_of, copy_runs, score_runs  # noqa: E402
+from tests.factories_runs import Laboratory, launch, make_laboratory  # noqa: E402
+
+RUNS = 10_000
+PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+ONE_MS, HOME_RATIO = 15.0, 3.0
+
+
+def measure(client: Client, url: str, requests: int) -> tuple[float, int]:
+    """(CPU ms a request, statements of one); the best of five rounds, since other programs only ever add."""
+    for _ in range(5):
+        answer = client.get(url)
+        assert answer.status_code == 200, f"{url} answers {answer.status_code}"
+    with CaptureQueriesContext(connection) as asked:
+        client.get(url)
+        statements = len(asked)
+    rounds = []
+    for _ in range(5):
+        begun = time.process_time()
+        for _ in range(requests):
+            client.get(url)
+        rounds.append((time.process_time() - begun) * 1000 / requests)
+    return min(rounds), statements
+
+
+def fill(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        pattern = launch(laboratory, reason="the first of many")
+        ends = ("succeeded", "succeeded", "succeeded", "failed", "cancelled", "timed_out")
+        made = copy_runs(actor=laboratory.owner, pattern=pattern, count=RUNS - 20, statuses=ends)
+        copy_runs(actor=laboratory.owner, pattern=pattern, count=19, statuses=("queued",))
+        score_runs(
+            actor=laboratory.owner,
+            scores={run: (0.5 + index % 400 / 1000, 0.02) for index, run in enumerate(made) if run.status == "succeeded"},
+        )
+
+
+def main(requests: int, *, is_profiled: bool) -> None:
+    call_command("migrate", verbosity=0)
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+    client = client_of(laboratory.owner)
+    client.defaults["SERVER_NAME"] = "localhost"
+    pages = {
+        "agent (one object)": "/workspaces/lab/agents/worker/",
+        "dataset (one object)": "/workspaces/lab/datasets/table/",
+        "run (one object)": f"/workspaces/lab/runs/{run.public_id}/",
+        "home": "/workspaces/lab/",
+        "runs": "/workspaces/lab/runs/",
+    }
+    found = {name: measure(client, url, requests) for name, url in pages.items()}
+    fill(laboratory)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    crowded = {name: measure(client, pages[name], requests) for name in ("home", "runs")}
+    for name, (cost, statements) in found.items():
+        one = "(one object)" in name
+        verdict = f"target {ONE_MS:.0f} ms: {'met' if cost <= ONE_MS else 'MISSED'}" if one else ""
+        print(f"{name:34} {cost:8.1f} ms {statements:4} statements   {verdict}")
+    for name, (cost, statements) in crowded.items():
+        print(f"{f'{name}, {RUNS:,} runs':34} {cost:8.1f} ms {statements:4} statements   / few runs {cost / found[name][0]:.2f}")
+    ratio = crowded["home"][0] / statistics.median(cost for name, (cost, _) in found.items() if "(one object)" in name)
+    print(f"{'home crowded / median one object':34} {ratio:8.2f}      target {HOME_RATIO:.0f}: {'met' if ratio < HOME_RATIO else 'MISSED'}")
+    if is_profiled:
+        for name in ("run (one object)", "home"):
+            with cProfile.Profile() as profile:
+                for _ in range(20):
+                    client.get(pages[name])
+            print(f"\n{name}:")
+            pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
+
+
+if __name__ == "__main__":
+    numbers = [word for word in sys.argv[1:] if word.isdigit()]
+    with override_settings(STORAGES=PLAIN):
+        main(int(numbers[0]) if numbers else 20, is_profiled="--profile" in sys.argv)
