@@ -46,7 +46,6 @@ class Clock:
         moment = now or datetime.now(UTC)
         with scope.open_site("the clock asks which workspaces have something to do"):
             busy = busy_workspaces()
-        self._seal_site(moment)
         waiting = queue.depths()
         rung = []
         for workspace in busy:
@@ -56,6 +55,7 @@ class Clock:
                 with scope.open_workspace(workspace.workspace_id):
                     queue.ring(name, subject=workspace.workspace_id)
                 rung.append((name, workspace.workspace_id))
+        self._seal_site(moment)
         return rung
 
     def _seal_site(self, now: datetime) -> None:
@@ -63,7 +63,7 @@ class Clock:
         if checkpoint.is_due(checkpoint.SITE, count=site_events(), now=now):
             try:
                 seal_site()
-            except Broken as fault:
+            except (Broken, OSError) as fault:  # a full disk or a broken chain is said, and stops no bell
                 log.error("the site's record is not sealed", fault=str(fault))
 
     def due(self, workspace: Busy, now: datetime) -> Iterator[str]:

@@ -155,7 +155,7 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
         if not chunk and not fault:
             return True
         with transaction.atomic():
-            watch = Watch.objects.select_for_update().get(attempt=attempt)
+            watch = Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
             if getattr(watch, f"{name}_offset") != offset:
                 continue  # another watcher has taken this piece in
             if fault:

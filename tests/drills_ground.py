@@ -76,7 +76,7 @@ class Ground:
         found = []
         with self._looking():
             attempt = Attempt.objects.select_related("pool__engine").latest("created_at")
-            place, order = place_of(attempt.pool), order_of(attempt)
+            place, order = place_of(attempt), order_of(attempt)
             for _ in range(count):
                 again = replace(order, key=f"bench-{secrets.token_hex(8)}")
                 folder = Path(settings.LABSITE_RUNS) / "runs" / order.workspace / again.key

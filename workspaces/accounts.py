@@ -73,7 +73,7 @@ def lock_ledger() -> Workspace:
 
 def locked(unit: str, window: str, starts_at: datetime) -> Accounts | None:
     """The accounts of the window that starts then, or None where none was opened."""
-    rows = LedgerAccount.objects.select_for_update().filter(unit=unit, window=window, starts_at=starts_at).order_by("side")
+    rows = LedgerAccount.objects.select_for_update(no_key=True).filter(unit=unit, window=window, starts_at=starts_at).order_by("side")
     sides = {row.side: row for row in rows}
     return Accounts(sides[Side.SOURCE], sides[Side.AVAILABLE], sides[Side.RESERVED], sides[Side.SPENT]) if sides else None
 

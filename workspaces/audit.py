@@ -5,7 +5,7 @@ import hashlib
 import json
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -146,7 +146,7 @@ def check(actor: Actor, workspace_id: uuid.UUID, *, needs: Permission | None, ki
 
 def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEvent:
     """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless."""
-    head = AuditHead.objects.select_for_update().first() or AuditHead.objects.create()
+    head = AuditHead.objects.select_for_update(no_key=True).first() or AuditHead.objects.create()
     with connection.cursor() as cursor:
         cursor.execute("SELECT transaction_timestamp()")
         (now,) = cursor.fetchone()
@@ -174,6 +174,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
         previous_hash=head.hash,
     )
     event.recorded_at = event.created_at = now
+    hashes = row_hashes(subject.row for subject in draft.subjects if not subject.gone)
     subjects = [
         EventSubject(
             event=event,
@@ -183,7 +184,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEv
             object_id=subject.key,
             label=subject.label,
             before_hash=subject.before_hash,
-            after_hash="" if subject.gone else row_hash(subject.row),
+            after_hash="" if subject.gone else hashes.get(subject.row.pk, ""),
         )
         for position, subject in enumerate(draft.subjects)
     ]
@@ -217,8 +218,19 @@ def payload_hash(salt: str, body: Any) -> str:
 
 def row_hash(row: models.Model) -> str:
     """SHA-256 of a row as the database holds it now; empty where the row is gone."""
-    stored = type(row)._base_manager.filter(pk=row.pk).values().first()
-    return digest({name: plain(value) for name, value in stored.items()}) if stored else ""
+    return row_hashes([row]).get(row.pk, "")
+
+
+def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:
+    """Hashes of rows by key, one query a table: an event may be about thousands of them. Rows that are gone have none."""
+    keys: dict[type[models.Model], set[Any]] = {}
+    for row in rows:
+        keys.setdefault(type(row), set()).add(row.pk)
+    hashes = {}
+    for model, wanted in keys.items():
+        for stored in model._base_manager.filter(pk__in=wanted).values():
+            hashes[stored[model._meta.pk.attname]] = digest({name: plain(value) for name, value in stored.items()})
+    return hashes
 
 
 def digest(value: Any) -> str:

@@ -110,6 +110,7 @@ def site_page(
         except NotFound:
             raise Http404 from None
         except Denied as denied:
+            record_site_denial(actor=asked.actor, role=denied.permission, where=request.path)
             return render(request, "403.html", {"denied": denied}, status=403)
         except Refusal as refusal:
             return render(request, "refused.html", {"refusal": refusal}, status=409)

@@ -1,56 +1,80 @@
 """Deciding on a launch that was held: the vote, and the admission anew (an approval reserves nothing by itself)."""
 
-from runs.admission import Answer, decide
-from runs.commands.launch import admit
+from django.db import transaction
+
+from runs.admission import Answer, Verdict, decide
+from runs.commands.launch import admit, certify, plain_facts
 from runs.commands.run import end
 from runs.lifecycle import RunStatus
-from runs.models import Run
+from runs.models import Certificate, Run
 from runs.queries.estimate import collect_facts
 from runs.queries.frozen import thaw
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command
+from workspaces.audit import Draft, Refusal, command, plain
 from workspaces.commands import approval as generic
 from workspaces.models import Approval, NotFound
 from workspaces.verbs import Verb
 
 
-@command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
-def decide_approval(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
+def decide_approval(*, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
     """Approve or refuse what was seen. `seen_hash` is the hash of the content on the approver's page; if it is no longer the content's, nothing
-    is approved. Raises Refusal where the limits would no longer admit the launch; the request then stays open."""
+    is approved.
+
+    An approval is admitted anew. Raises Refusal with the certificate's id where the limits no longer admit it: that outcome is on record, no vote
+    is kept, and the request stays open.
+    """
+    decided, refused = _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
+    if refused is not None:
+        certificate, verdict = refused
+        raise Refusal("The limits no longer admit it.", *verdict.reasons, certificate=certificate.public_id)
+    return decided
+
+
+@command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
+def _decide(
+    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str
+) -> tuple[Approval, tuple[Certificate, Verdict] | None]:
     lock_ledger()
-    asked = Approval.objects.select_for_update().get(pk=approval.pk)
+    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if actor.user is None:
         raise Refusal("Only a person approves.")
     if asked.subject_type != "run":
         raise NotFound("run")
-    run = Run.objects.select_for_update().get(pk=asked.subject_id)
+    run = Run.objects.select_for_update(no_key=True).get(pk=asked.subject_id)
     if seen_hash != asked.content_hash:
         raise Refusal("What is asked has changed since you looked; read it again before deciding.")
     prepared = thaw(run)
+    event.details["run"] = run.name
+    before_vote, named = transaction.savepoint(), list(event.subjects)
     status = generic.record_vote(
         event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=prepared.content_hash
     )  # fmt: skip
-    event.details["run"] = run.name
     if status == Approval.Status.APPROVED:
-        verdict = decide(collect_facts(prepared, event), approved=True)
+        facts = collect_facts(prepared, event)
+        verdict = decide(facts, approved=True)
         if verdict.answer != Answer.PASS:
-            raise Refusal("The limits no longer admit it.", *verdict.reasons)
+            transaction.savepoint_rollback(before_vote)
+            event.subjects[:], event.verb, event.about = named, Verb.LAUNCH_REFUSED, run
+            event.details = {"run": run.name, "limits": plain(verdict.as_json())}
+            return asked, (certify(event, verdict, prepared, asked_by=actor.user, facts=plain_facts(facts)), verdict)
+        event.changing(run)
+        run.certificate = certify(event, verdict, prepared, asked_by=actor.user, facts=plain_facts(facts))
+        run.save(update_fields=["certificate"])
         admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
     elif status in (Approval.Status.REFUSED, Approval.Status.VOID):
         end(event, run=run, status=RunStatus.ABORTED, reason_code=f"approval_{status}", reason=comment or f"{actor.label} refused it.")
-    return asked
+    return asked, None
 
 
 @command(Verb.APPROVAL_EXPIRED, needs=None, by_system=True)
 def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
     """End a launch whose approval nobody gave in time."""
     lock_ledger()
-    asked = Approval.objects.select_for_update().get(pk=approval.pk)
+    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if asked.status != Approval.Status.PENDING:
         raise Refusal("It was decided meanwhile.")
     generic.expire(event, approval=asked)
-    run = Run.objects.select_for_update().filter(pk=asked.subject_id, status=RunStatus.AWAITING_APPROVAL).first()
+    run = Run.objects.select_for_update(no_key=True).filter(pk=asked.subject_id, status=RunStatus.AWAITING_APPROVAL).first()
     if run is not None:
         end(event, run=run, status=RunStatus.ABORTED, reason_code="approval_expired", reason="Nobody decided on it in time.")

@@ -41,12 +41,13 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     Raises Refusal with what it waits for; then nothing has changed. NoRoom and AtLimit say that others would wait as well.
     """
     lock_ledger()
-    run = Run.objects.select_for_update().get(pk=run.pk)
-    item = QueueItem.objects.select_for_update().filter(run=run).first()
+    run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
     pool = Pool.objects.select_related("engine").get(pk=run.pool_id)
     _room(run, pool)
+    _as_admitted(run, pool)
     _into_window(event, run)
     event.about = run
     attempt_id = ids.uuid7()
@@ -176,8 +177,8 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> 
 def _locked(attempt: Attempt) -> tuple[Run, Attempt]:
     """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle."""
     lock_ledger()
-    run = Run.objects.select_for_update(of=("self",)).select_related("agent_version", "pool").get(pk=attempt.run_id)
-    return run, Attempt.objects.select_for_update().get(pk=attempt.pk)
+    run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("agent_version", "pool").get(pk=attempt.run_id)
+    return run, Attempt.objects.select_for_update(no_key=True).get(pk=attempt.pk)
 
 
 def _room(run: Run, pool: Pool) -> None:
@@ -191,6 +192,16 @@ def _room(run: Run, pool: Pool) -> None:
         raise AtLimit(f"{at_once} of {limit.amount} runs run at once; it starts when one ends.")
     if not pool.is_accepting or not pool.engine.is_accepting:
         raise NoRoom(f"{pool.slug} takes no new work; it starts when the pool is opened again.")
+
+
+def _as_admitted(run: Run, pool: Pool) -> None:
+    """The pool must still be what the run was admitted on: a holdout that wanted isolation is not run without it because a pool was changed."""
+    admitted = run.frozen["pool"]["isolation"]
+    if pool.isolation != admitted:
+        raise NoRoom(
+            f"{pool.slug} now gives {pool.get_isolation_display()}, and the run was admitted on {Pool.Isolation(admitted).label}; "
+            "it starts when the pool is as it was. Cancel it and launch again to run on the pool as it is."
+        )
 
 
 def _into_window(event: Draft, run: Run) -> None:
@@ -209,7 +220,7 @@ def _into_window(event: Draft, run: Run) -> None:
 
 def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
     """Hold places on the engine, which all workspaces share. One attempt holds one row a slot; the row lock on the engine makes it exact."""
-    locked = Engine.objects.select_for_update().get(pk=engine.pk)
+    locked = Engine.objects.select_for_update(no_key=True).get(pk=engine.pk)
     taken = set(EngineSlot.objects.filter(engine=locked).values_list("number", flat=True))
     free = [number for number in range(locked.slots) if number not in taken][:slots]
     if len(free) < slots:

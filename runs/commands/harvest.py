@@ -11,7 +11,7 @@ from runs.models import Artifact, Evaluation, Run
 from runs.pools.events import Score
 from workspaces import scope
 from workspaces.audit import Draft
-from workspaces.models import Benchmark, Blob, Contract, NotFound, Workspace
+from workspaces.models import Benchmark, Blob, Contract, NotFound, Pool, Workspace
 
 OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
 MAX_PATH = 1024
@@ -85,6 +85,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         if benchmark is not None and len(latest) < MAX_SCORES:
             latest[benchmark.pk, score.metric] = (benchmark, score)
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
+    kept_out: list[str] = []
     subject = run.inputs.filter(kind="artifact").first()
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
@@ -94,6 +95,9 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         if contract is None:
             unknown.append(score.benchmark[:80])
             continue
+        if benchmark.pk != run.benchmark_id and not _was_kept_apart(run, contract):
+            kept_out.append(score.benchmark[:80])
+            continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
             samples=score.samples, subject_artifact=subject.artifact if subject else None,
@@ -101,6 +105,14 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         event.created(evaluation)
     if unknown:
         event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
+    if kept_out:
+        event.details["scores_without_isolation_from_the_holdout"] = sorted(set(kept_out))[:20]
+
+
+def _was_kept_apart(run: Run, contract: Contract) -> bool:
+    """Admission asked for isolation on the run's own benchmark only; a score on another one with a holdout wants the same."""
+    bare = run.frozen["pool"]["isolation"] == Pool.Isolation.NONE
+    return contract.holdout_id is None or not bare or bool(contract.accepts_no_isolation_reason)
 
 
 def _benchmark(name: str) -> Benchmark | None:

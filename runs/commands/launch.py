@@ -94,7 +94,7 @@ def _launch(
     prepared = prepare(request)
     facts = collect_facts(prepared, event)
     verdict = decide(facts)
-    certificate = _certify(event, verdict, prepared, asked_by=person, facts=plain_facts(facts))
+    certificate = certify(event, verdict, prepared, asked_by=person, facts=plain_facts(facts))
     event.reason = request.reason
     event.details |= {"verdict": verdict.answer, "limits": plain(verdict.as_json()), "asks": plain(prepared.frozen["limits"])}
     if verdict.answer == Answer.REFUSE:
@@ -176,7 +176,8 @@ def enqueue(event: Draft, *, run: Run) -> None:
     queue.ring("dispatch_run", subject=run.pk)
 
 
-def _certify(event: Draft, verdict: Verdict, prepared: Prepared, *, asked_by: User, facts: Any) -> Certificate:
+def certify(event: Draft, verdict: Verdict, prepared: Prepared, *, asked_by: User, facts: Any) -> Certificate:
+    """Keep a decision with every limit and its arithmetic, whatever it says."""
     kinds = {
         Answer.PASS: Certificate.Verdict.ADMITTED,
         Answer.APPROVAL: Certificate.Verdict.APPROVAL,

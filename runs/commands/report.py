@@ -24,7 +24,7 @@ def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
     """Append metric points; returns how many were taken. Telemetry: no event of audit."""
     attempt = _own_attempt(actor, run)
     with transaction.atomic():
-        Watch.objects.select_for_update().get(attempt=attempt)
+        Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
         return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
 
 
@@ -41,7 +41,7 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
         except (MalformedError, ValueError, RecursionError) as error:
             raise Refusal(f"Event {number}: {error}.", field=f"events.{number - 1}") from error
     with transaction.atomic():
-        watch = Watch.objects.select_for_update().get(attempt=attempt)
+        watch = Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
         sent = RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"]
         last = sent or ingest.API_LINES
         if last + len(found) > ingest.API_LINES + ingest.MAX_LINES:
@@ -54,7 +54,7 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
 def store_artifact(event: Draft, *, actor: Actor, run: Run, file: StoredFile, name: str, kind: str) -> Artifact:
     """Keep a file that a run has sent while it runs."""
     lock_ledger()
-    _own_attempt(actor, Run.objects.select_for_update().get(pk=run.pk))  # locked: its end takes this artifact with it
+    _own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
     if file.path.startswith(OWN_PATHS):
         raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
     if Artifact.objects.filter(run=run, path=file.path).exists():

@@ -30,7 +30,7 @@ def cancel_any_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") ->
 
 def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     lock_ledger()  # before the run, as everywhere, so that no two commands wait for each other in a circle
-    run = Run.objects.select_for_update().get(pk=run.pk)
+    run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     status = RunStatus(run.status)
     event.reason = reason
     event.about = run
@@ -44,7 +44,7 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled", reason=reason)
         return run
     event.change(run, status=RunStatus.CANCELLING, reason=reason[:1000])
-    for attempt in Attempt.objects.select_for_update().filter(run=run, status__in=sorted(OPEN_ATTEMPTS)):
+    for attempt in Attempt.objects.select_for_update(no_key=True).filter(run=run, status__in=sorted(OPEN_ATTEMPTS)):
         event.change(attempt, cancel_asked_at=timezone.now())
     queue.ring("watch_attempts", subject=run.pk)
     return run

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import structlog
 from django.db.models.functions import Now
+from rq.timeouts import BaseTimeoutException
 
 from runs.commands.attempt import AtLimit, NoRoom, fail_start, mark_running, start_attempt
 from runs.jobs.job import job
@@ -44,6 +45,11 @@ def dispatch_run(actor: Actor, run_id: uuid.UUID) -> None:
             return
         except Refusal:
             continue  # another dispatcher has it, or its budget's window has no room: those behind it may pass
+        except BaseTimeoutException:
+            raise
+        except Exception:
+            log.exception("run could not be started", run=item.run_id.hex)
+            continue  # one bad row may not keep the others waiting; `doctor` names it
         try:
             submit(actor, attempt)
         except Refusal as moved_on:
@@ -56,12 +62,12 @@ def submit(actor: Actor, attempt: Attempt) -> None:
     """Hand an attempt to its pool; said twice, it starts once. What cannot start for certain fails; what is unknown is left to the watch.
 
     Raises Refusal where the attempt has moved on meanwhile."""
-    attempt = Attempt.objects.select_related("pool__engine").get(pk=attempt.pk)
+    attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=attempt.pk)
     if attempt.status not in OPEN_ATTEMPTS:
         return
     workspace = scope.current_id().hex
     try:
-        place = place_of(attempt.pool)
+        place = place_of(attempt)
     except PoolError as error:
         fail_start(actor=actor, attempt=attempt, reason=f"The pool could not start it: {error.reason}.")  # nobody was asked: nothing runs
         return

@@ -36,9 +36,9 @@ def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
 def remove_folders() -> None:
     """Remove what a watcher that died after an attempt's end has left in its pool."""
     left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
-    for watch in left.select_related("attempt__pool__engine")[:FOLDERS]:
+    for watch in left.select_related("attempt__pool__engine", "attempt__run")[:FOLDERS]:
         try:
-            place = place_of(watch.attempt.pool)
+            place = place_of(watch.attempt)
         except PoolError:
             continue
         remove_folder(place, watch.attempt)

@@ -45,7 +45,7 @@ def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
         if not _lease(key):
             continue
         try:
-            look(actor, Attempt.objects.select_related("pool__engine").get(pk=key))
+            look(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=key))
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
         except BaseTimeoutException:
@@ -64,7 +64,7 @@ def look(actor: Actor, attempt: Attempt) -> None:
         return  # ended while we waited for our turn
     workspace = scope.current_id().hex
     try:
-        place = place_of(attempt.pool)
+        place = place_of(attempt)
         seen = place.observe(workspace, attempt.key)
     except PoolError as error:
         place, seen = None, Observation(Status.UNKNOWN, reason=error.reason)
@@ -182,8 +182,9 @@ def remove_folder(place: Pool, attempt: Attempt) -> None:
 
 
 def _has_spent_all(run: Run, attempt_micros: int) -> bool:
-    """Has the run reported all the spend on outside interfaces that was reserved for it?"""
-    return bool(run.reserved_api_micros) and run.spent_api_micros + attempt_micros >= run.reserved_api_micros
+    """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much."""
+    spent = run.spent_api_micros + attempt_micros
+    return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 
 def _lease(key: uuid.UUID) -> bool:

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
+from workspaces.models import Pool
 from workspaces.models.base import Owned, owned_key, same_workspace
 
 
@@ -87,6 +88,14 @@ class Run(Owned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def isolation(self) -> str:
+        """What the run was admitted on, whatever became of its pool since."""
+        return str(self.frozen["pool"]["isolation"])
+
+    def get_isolation_display(self) -> str:
+        return str(Pool.Isolation(self.isolation).label)
 
     @property
     def is_terminal(self) -> bool:

@@ -114,14 +114,14 @@ def estimate(actor: Actor, request: LaunchRequest) -> Estimate:
         wall_seconds=prepared.wall_seconds,
         median_gpu_ms=int(median(spent)) if spent else None,
         like_runs=len(spent),
-        cost_micros=cost_micros(prepared.gpu_ms, prepared.pool),
+        cost_micros=cost_micros(prepared.gpu_ms, prepared.pool.price_micros_per_gpu_hour),
         currency=prepared.pool.currency,
     )
 
 
-def cost_micros(gpu_ms: int, pool: Pool) -> int:
+def cost_micros(gpu_ms: int, price_micros_per_gpu_hour: int) -> int:
     """Price of GPU time, rounded up to the micro-unit."""
-    return -(-gpu_ms * pool.price_micros_per_gpu_hour // 3_600_000)
+    return -(-gpu_ms * price_micros_per_gpu_hour // 3_600_000)
 
 
 def prepare(request: LaunchRequest) -> Prepared:
@@ -173,7 +173,14 @@ def freeze(
     return {
         "benchmark": {"id": benchmark.pk.hex, "slug": benchmark.slug, "contract": contract.version, "contract_hash": contract.content_hash},
         "agent": {"id": agent.pk.hex, "slug": agent.slug, "version": version.number, "content_hash": version.content_hash},
-        "pool": {"id": pool.pk.hex, "slug": pool.slug, "isolation": pool.isolation, "milli_gpu_per_slot": pool.milli_gpu_per_slot},
+        "pool": {
+            "id": pool.pk.hex,
+            "slug": pool.slug,
+            "isolation": pool.isolation,
+            "milli_gpu_per_slot": pool.milli_gpu_per_slot,
+            "price_micros_per_gpu_hour": pool.price_micros_per_gpu_hour,
+            "currency": pool.currency,
+        },
         "inputs": [{"slug": entry.slug, "kind": entry.kind, "sha256": entry.sha256, "label": entry.label} for entry in inputs],
         "parameters": parameters,
         "seed": seed,

@@ -24,7 +24,7 @@ def read_log(run: Run, name: str, *, offset: int = 0, limit: int = 262_144, atte
     """At most `limit` bytes of stdout.log, stderr.log, metrics.jsonl or events.jsonl of an attempt (the newest where none is named)."""
     if name not in READABLE:
         raise NotFound("log")
-    attempt = attempt or Attempt.objects.filter(run=run).select_related("pool__engine").order_by("-number").first()
+    attempt = attempt or Attempt.objects.filter(run=run).select_related("pool__engine", "run").order_by("-number").first()
     offset = max(0, offset)
     if attempt is None:
         return LogPiece(b"", 0, 0, run.is_terminal, 0)
@@ -34,7 +34,7 @@ def read_log(run: Run, name: str, *, offset: int = 0, limit: int = 262_144, atte
         text = b"".join(pieces)
         return LogPiece(text, offset, offset + len(text), offset + len(text) >= kept.blob.bytes, kept.blob.bytes)
     try:
-        text = place_of(attempt.pool).read(scope.current_id().hex, attempt.key, name, offset=offset, limit=limit)
+        text = place_of(attempt).read(scope.current_id().hex, attempt.key, name, offset=offset, limit=limit)
     except PoolError:
         text = b""
     return LogPiece(text, offset, offset + len(text), attempt.ended_at is not None, None)

@@ -37,7 +37,7 @@ class RunState:
     @property
     def cost_micros(self) -> int:
         api_micros = self.run.spent_api_micros if self.run.is_terminal else max(self.run.reserved_api_micros, self.run.spent_api_micros)
-        return cost_micros(self.gpu_ms, self.run.pool) + api_micros
+        return cost_micros(self.gpu_ms, self.run.frozen["pool"]["price_micros_per_gpu_hour"]) + api_micros
 
     @property
     def is_settled(self) -> bool:

@@ -83,10 +83,10 @@ def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) 
     return Scoreboard(
         contract=contract,
         scores=[
-            Score(None if getattr(row, "is_unranked") else getattr(row, "place"), row, True, row.run.pool.isolation != Pool.Isolation.NONE)
+            Score(None if getattr(row, "is_unranked") else getattr(row, "place"), row, True, row.run.isolation != Pool.Isolation.NONE)
             for row in ranked(_related(current), contract)[:limit]
         ],
-        older=[Score(None, row, False, row.run.pool.isolation != Pool.Isolation.NONE) for row in older],
+        older=[Score(None, row, False, row.run.isolation != Pool.Isolation.NONE) for row in older],
         total=current.count(),
     )
 

@@ -121,7 +121,7 @@ def test_a_workspace_step_by_step_until_it_may_launch(visit: Visit) -> None:
     owner.page.get_by_label("Slots").fill("2")
     owner.page.get_by_label("Runs that name no pool go here").check()
     owner.press("Bind pool")
-    owner.reads("takes work")
+    owner.page.get_by_role("heading", name="local can take").wait_for()
     for limit, amount in (("gpu_ms week", "40"), ("runs now", "2")):
         owner.go("/workspaces/invariants/budget/")
         owner.follow("New limit")

@@ -9,6 +9,7 @@ from django.db import connection
 
 from runs.admission import Facts, LimitFacts, Rule, decide
 from runs.commands.approval import decide_approval
+from runs.commands.attempt import start_attempt
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.run import cancel_any_run, cancel_run
 from runs.launch import LaunchRequest
@@ -17,11 +18,12 @@ from runs.models import Certificate, QueueItem, Run
 from tests.factories import make_member
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, launch, make_laboratory
-from workspaces.access import Role
+from workspaces.access import Actor, Role
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.limit import set_limit
+from workspaces.commands.pool import change_pool
 from workspaces.models import (
     AgentVersion,
     Approval,
@@ -269,3 +271,39 @@ def test_nothing_is_trained_on_a_holdout() -> None:
             launch(laboratory, datasets=("held-out",))
         make_agent_version(laboratory.owner, "judge", kind="evaluate")
         assert launch(laboratory, agent="judge", datasets=("held-out",)).status == RunStatus.QUEUED
+
+
+def test_an_approval_is_admitted_anew_and_leaves_its_own_certificate() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=10)
+    with laboratory.opened():
+        set_limit(
+            actor=laboratory.owner,
+            unit=Unit.GPU_MS,
+            window=Limit.Window.RUN,
+            amount=2 * HOUR,
+            mode=Limit.Mode.APPROVAL,
+            reason="large runs",
+        )
+        approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
+        held, taken = launch(laboratory, gpu_ms=9 * HOUR), launch(laboratory, gpu_ms=2 * HOUR)
+        approval = Approval.objects.get(subject_id=held.pk)
+        with pytest.raises(Refusal, match="The limits no longer admit it") as refused:
+            decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+        assert Certificate.objects.find(refused.value.certificate).verdict == "refused"
+        assert AuditEvent.objects.order_by("-sequence")[0].verb == "launch.refused"
+        assert not ApprovalVote.objects.exists()
+        cancel_run(actor=laboratory.owner, run=taken)
+        decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+        held.refresh_from_db()
+        assert (held.status, held.certificate.verdict) == (RunStatus.QUEUED, "admitted")
+
+
+def test_a_run_does_not_start_on_a_pool_that_has_lost_its_isolation() -> None:
+    laboratory = make_laboratory(isolation=Pool.Isolation.USER)
+    with laboratory.opened():
+        run = launch(laboratory)
+        change_pool(actor=laboratory.owner, pool=Pool.objects.get(), isolation=Pool.Isolation.NONE)
+        with pytest.raises(Refusal, match="now gives no isolation"):
+            start_attempt(actor=Actor.system(job_id="test"), run=run)
+        change_pool(actor=laboratory.owner, pool=Pool.objects.get(), isolation=Pool.Isolation.USER)
+        assert start_attempt(actor=Actor.system(job_id="test"), run=run).number == 1

@@ -244,5 +244,7 @@ def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
 
 
 def _record(request: ApiRequest, *, permission: str, kind: str) -> None:
-    if scope.is_open() and request.actor.user is not None:
+    if not scope.is_open():
+        record_site_denial(actor=request.actor, role=permission, where=request.path)
+    elif request.actor.user is not None:
         record_denial(actor=request.actor, permission=permission, kind=kind, where=request.path)

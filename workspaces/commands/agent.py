@@ -80,7 +80,7 @@ def publish_agent_version(
         "completion": completion,
     }
     refuse_spec(spec)
-    agent = Agent.objects.select_for_update().get(pk=agent.pk)  # one next version at a time
+    agent = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)  # one next version at a time
     bundle_hash = digest(sorted([file.path, file.sha256, file.bytes, file.is_executable] for file in files))
     content_hash = digest({**spec, "bundle": bundle_hash, "pools": sorted(pool.pk.hex for pool in pools)})
     newest = agent.versions.order_by("-number").first()

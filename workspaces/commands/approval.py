@@ -57,7 +57,7 @@ def record_vote(event: Draft, *, approval: Approval, person: User, approves: boo
     PENDING: more people must approve. VOID: what was asked has changed since, no vote is kept, and the caller ends the subject. The event's
     verb follows. Refusal: decided already, out of time, own request, second word, no comment to a refusal; then nothing changes.
     """
-    approval.refresh_from_db(from_queryset=Approval.objects.select_for_update())
+    approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
     if approval.status != Status.PENDING:
         raise Refusal(f"This request was decided before: {approval.get_status_display()}. The first decision stands.")
     if approval.expires_at <= timezone.now():
@@ -98,7 +98,7 @@ def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID) -> None:
 
 
 def _end(event: Draft, approval: Approval, status: Status) -> None:
-    approval.refresh_from_db(from_queryset=Approval.objects.select_for_update())
+    approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
     if approval.status == Status.PENDING:
         event.change(approval, status=status, decided_at=timezone.now())
 

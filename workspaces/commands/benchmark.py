@@ -86,7 +86,7 @@ def _publish(
     accepts_no_isolation_reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
-    benchmark = Benchmark.objects.select_for_update().get(pk=benchmark.pk)  # one next version at a time
+    benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
     newest = benchmark.contracts.order_by("-version").first()
     if holdout is not None and holdout.role != DatasetVersion.Role.HOLDOUT:
         raise Refusal(

@@ -110,7 +110,7 @@ def refuse_over_limit(more_bytes: int, *, lock: bool = False) -> str:
     """
     limits = Limit.objects.filter(unit=Unit.STORAGE_BYTES)
     if lock:
-        limits = limits.select_for_update()
+        limits = limits.select_for_update(no_key=True)
     warning = ""
     for limit in limits.order_by("amount"):
         used = stored_bytes()

@@ -56,7 +56,7 @@ def import_dataset_version(
     """Freeze stored files as the next version. `records` is a person's count; without it, what could be counted while the files came."""
     event.reason = reason
     _refuse_files(files)
-    dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)  # one next version at a time
+    dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)  # one next version at a time
     content_hash = manifest_hash(files)
     newest = dataset.versions.order_by("-number").first()
     if newest is not None and newest.content_hash == content_hash and newest.role == role:

@@ -30,7 +30,7 @@ def add_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int, gpu_kin
 @site_command(SiteVerb.ENGINE_CHANGED, needs=SiteRole.SITE_OPERATOR)
 def change_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int | None = None, is_accepting: bool | None = None) -> Engine:
     """Open or close an engine for new attempts, or change its slots; what runs goes on."""
-    engine = Engine.objects.select_for_update().filter(slug=slug).first()
+    engine = Engine.objects.select_for_update(no_key=True).filter(slug=slug).first()
     if engine is None:
         raise NotFound("engine")
     values: dict[str, object] = {}

@@ -63,7 +63,7 @@ def invite(
 @command(Verb.INVITATION_REVOKED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
 def revoke_invitation(event: Draft, *, actor: Actor, invitation: str) -> Invitation:
     """End an invitation that nobody has accepted yet."""
-    row = Invitation.objects.select_for_update().get(pk=Invitation.objects.find(invitation).pk)
+    row = Invitation.objects.select_for_update(no_key=True).get(pk=Invitation.objects.find(invitation).pk)
     if row.accepted_at is not None:
         raise Refusal(f"{row.email} has accepted already; remove the member instead.")
     if row.revoked_at is not None:

@@ -28,7 +28,7 @@ def set_limit(event: Draft, *, actor: Actor, unit: str, window: str, amount: int
     _check(unit, window, mode, amount)
     lock_ledger()
     event.reason = reason.strip()[:1000]
-    limit = Limit.objects.select_for_update().filter(unit=unit, window=window, mode=mode).first()
+    limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
     if limit is None:
         limit = Limit.objects.create(unit=unit, window=window, mode=mode, amount=amount)
         event.created(limit)
@@ -48,7 +48,7 @@ def remove_limit(event: Draft, *, actor: Actor, unit: str, window: str, mode: st
     """Remove the limit of (unit, window, mode), with a reason. The weekly GPU-hours and the runs at once of a workspace must keep one."""
     lock_ledger()
     event.reason = reason.strip()[:1000]
-    limit = Limit.objects.select_for_update().filter(unit=unit, window=window, mode=mode).first()
+    limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
     if limit is None:
         raise NotFound("limit")
     if not event.reason:

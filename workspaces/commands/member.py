@@ -133,7 +133,7 @@ def _end(event: Draft, row: Membership) -> None:
     _check_owner_stays()
     user = row.user
     if user is not None and not rights_of(Actor.of(user), scope.current_id()).may_enter:
-        for token in Token.objects.filter(holder=user, revoked_at=None).select_for_update():
+        for token in Token.objects.filter(holder=user, revoked_at=None).select_for_update(no_key=True):
             event.change(token, revoked_at=timezone.now())
 
 

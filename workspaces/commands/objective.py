@@ -28,7 +28,7 @@ def set_objective(
     if target is not None and not benchmark:
         raise Refusal("A target is reached on a benchmark; name it.", field="benchmark")
     measured = Benchmark.objects.find(benchmark) if benchmark else None
-    for before in Objective.objects.select_for_update().filter(is_current=True):
+    for before in Objective.objects.select_for_update(no_key=True).filter(is_current=True):
         event.change(before, is_current=False)
         event.details["before"] = before.statement
     event.details["statement"] = statement

@@ -82,7 +82,7 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
     fixed = sorted(set(changed) - CHANGEABLE)
     if fixed:
         raise Refusal(f"{', '.join(fixed)} of a pool cannot be changed.", field=fixed[0])
-    locked = Pool.objects.select_for_update().get(pk=pool.pk)
+    locked = Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
     values = {name: value for name, value in changed.items() if getattr(locked, name) != value}
     if not values:
         raise Refusal("Nothing would change.")
@@ -102,7 +102,7 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
 
 
 def _no_other_default(event: Draft, pool: Pool) -> None:
-    for other in Pool.objects.select_for_update().filter(is_default=True).exclude(pk=pool.pk):
+    for other in Pool.objects.select_for_update(no_key=True).filter(is_default=True).exclude(pk=pool.pk):
         event.change(other, is_default=False)
 
 

@@ -13,7 +13,7 @@ def set_preferences(event: SiteDraft, *, actor: Actor, display_name: str, theme:
     """Settle the actor's own preferences; `zone` is an IANA name or empty for UTC."""
     if actor.user is None or actor.token_id is not None:
         raise Refusal("Preferences belong to a person who has signed in.")
-    user = User.objects.select_for_update().get(pk=actor.user.pk)
+    user = User.objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     if theme not in User.Theme.values:
         raise Refusal(f"There is no theme {theme[:20]}; there are {', '.join(User.Theme.values)}.", field="theme")
     if zone and zone not in available_timezones():

@@ -59,7 +59,7 @@ def settle(event: Draft, row: Named, changeable: Collection[str], changed: dict[
     fixed = set(changed) - set(changeable)
     if fixed:
         raise Refusal(f"{', '.join(sorted(fixed))} of a {row._meta.verbose_name} cannot be changed.", field=sorted(fixed)[0])
-    locked = type(row).objects.select_for_update().get(pk=row.pk)
+    locked = type(row).objects.select_for_update(no_key=True).get(pk=row.pk)
     values = {field: value for field, value in changed.items() if getattr(locked, field) != value}
     if not values:
         raise Refusal("Nothing would change.")

@@ -63,7 +63,7 @@ def grant_share(
 @command(Verb.SHARE_REVOKED, needs=Permission.SHARE, kind=Kind.SHARE)
 def revoke_share(event: Draft, *, actor: Actor, grant: ShareGrant, reason: str = "") -> ShareGrant:
     """Close what was opened; the very next read is refused."""
-    locked = ShareGrant.objects.select_for_update().filter(pk=grant.pk).first()
+    locked = ShareGrant.objects.select_for_update(no_key=True).filter(pk=grant.pk).first()
     if locked is None:
         raise NotFound("share grant")
     if locked.revoked_at is not None:

@@ -68,7 +68,7 @@ def create_token(
 @command(Verb.TOKEN_REVOKED, needs=Permission.VIEW)
 def revoke_token(event: Draft, *, actor: Actor, token: str, reason: str = "") -> Token:
     """End a token: one's own, or as an admin anybody's. It is refused from the next request on."""
-    row = Token.objects.select_for_update().get(pk=Token.objects.find(token).pk)
+    row = Token.objects.select_for_update(no_key=True).get(pk=Token.objects.find(token).pk)
     is_own = actor.user is not None and row.holder_id == actor.user.pk
     if not is_own and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_MEMBERS, Kind.MEMBER):
         raise Denied(Permission.MANAGE_MEMBERS, Kind.MEMBER)
@@ -80,7 +80,7 @@ def revoke_leaked_token(event: Draft, *, actor: Actor, token: str) -> Token:
     """End any token as a site operator, who need not be a member and reads nothing else here."""
     if not actor.has_site_role(SiteRole.SITE_OPERATOR):
         raise SiteDenied(SiteRole.SITE_OPERATOR)
-    row = Token.objects.select_for_update().get(pk=Token.objects.find(token).pk)
+    row = Token.objects.select_for_update(no_key=True).get(pk=Token.objects.find(token).pk)
     return _revoke(event, row, "revoked by a site operator")
 
 

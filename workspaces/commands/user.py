@@ -155,7 +155,7 @@ def fresh_password() -> str:
 
 
 def _locked(username: str) -> User:
-    user = User.objects.select_for_update().filter(username=username).first()
+    user = User.objects.select_for_update(no_key=True).filter(username=username).first()
     if user is None:
         raise NotFound("person")
     return user
@@ -163,6 +163,8 @@ def _locked(username: str) -> User:
 
 def _check_operator_stays() -> None:
     # Locked in one order, so that two who take the role from each other cannot both succeed.
-    operators = User.objects.select_for_update().filter(is_active=True, site_roles__contains=[SiteRole.SITE_OPERATOR]).order_by("pk")
+    operators = (
+        User.objects.select_for_update(no_key=True).filter(is_active=True, site_roles__contains=[SiteRole.SITE_OPERATOR]).order_by("pk")
+    )
     if not list(operators):
         raise Refusal("The installation keeps at least one site operator who can sign in.", field="roles")

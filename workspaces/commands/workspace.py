@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, Role, SiteRole, give_role, make_role_groups
-from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Membership, User, Workspace
 from workspaces.queries.workspace import creation_steps
+from workspaces.site_audit import SiteDenied
 from workspaces.verbs import Verb
 
 SETTLED_FIELDS = frozenset(
@@ -37,7 +38,7 @@ def _create_workspace(
     event: Draft, *, actor: Actor, workspace_id: Any, slug: str, name: str, owners: list[User], settled: dict[str, Any]
 ) -> Workspace:
     if not actor.has_site_role(SiteRole.CREATE_WORKSPACE):
-        raise Denied(SiteRole.CREATE_WORKSPACE)
+        raise SiteDenied(SiteRole.CREATE_WORKSPACE)
     if not owners:
         raise Refusal("A workspace wants at least one owner.", field="owners")
     workspace = Workspace(id=workspace_id, slug=slug, name=name or slug)
@@ -56,7 +57,7 @@ def _create_workspace(
 @command(Verb.WORKSPACE_CONFIGURED, needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE)
 def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **settled: Any) -> Workspace:
     """Settle or change what the workspace is. The region stays once a file lies in it."""
-    workspace = Workspace.objects.select_for_update().get(pk=scope.current_id())
+    workspace = Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
     event.reason = reason
     event.changing(workspace)
     before = {name: getattr(workspace, name) for name in settled}
@@ -73,7 +74,7 @@ def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **se
 @command(Verb.WORKSPACE_ACTIVATED, needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE)
 def activate_workspace(event: Draft, *, actor: Actor) -> Workspace:
     """Open the workspace for launches once every step of its creation is done."""
-    workspace = Workspace.objects.select_for_update().get(pk=scope.current_id())
+    workspace = Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
     if workspace.status != Workspace.Status.CONFIGURING:
         raise Refusal(f"{workspace.name} is {workspace.get_status_display()} already.")
     missing = [step.missing for step in creation_steps(workspace) if not step.is_done]

@@ -18,7 +18,7 @@ def open_invitations() -> list[Invitation]:
 def usable(invitation: str, secret: str, *, lock: bool = False) -> Invitation | None:
     """The invitation that a link opens; None where it is used, expired, revoked, unknown, or the secret is another's."""
     key = ids.as_uuid(invitation)
-    rows = Invitation.objects.select_for_update(of=("self",)) if lock else Invitation.objects.all()
+    rows = Invitation.objects.select_for_update(of=("self",), no_key=True) if lock else Invitation.objects.all()
     row = rows.select_related("invited_by").filter(pk=key).first() if key else None
     if row is None or not hmac.compare_digest(row.secret_hash, hash_secret(secret)):
         return None

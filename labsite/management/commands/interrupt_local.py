@@ -49,12 +49,12 @@ class Command(BaseCommand):
 
     def _ask(self, attempt: Attempt) -> None:
         try:
-            place_of(attempt.pool).cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
+            place_of(attempt).cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
         except PoolError as error:
             self.stderr.write(f"{attempt.key}: {error.reason}")
 
     def _interrupt(self, actor: Actor, attempt: Attempt, deadline: float) -> None:
-        place = place_of(attempt.pool)
+        place = place_of(attempt)
         while True:
             try:
                 seen = place.observe(scope.current_id().hex, attempt.key)
