@@ -9,6 +9,7 @@ from django.utils import timezone
 from runs import queue
 from runs.commands.harvest import Harvest, evaluate, keep
 from runs.commands.launch import enqueue
+from runs.commands.move import move
 from runs.commands.run import end
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, QueueItem, Run, Watch
@@ -70,7 +71,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     )
     event.deleting(item)
     item.delete()
-    event.change(run, status=RunStatus.STARTING)
+    move(event, run, RunStatus.STARTING)
     event.created(attempt, run_token)
     event.details["attempt"] = {"number": number, "key": attempt.key, "pool": pool.slug}
     return attempt
@@ -87,7 +88,7 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, started_at: da
     event.about = run
     event.change(attempt, status=AttemptStatus.RUNNING, submitted_at=attempt.submitted_at or now, started_at=started_at or now)
     if run.status == RunStatus.STARTING:
-        event.change(run, status=RunStatus.RUNNING, started_at=run.started_at or started_at or now)
+        move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now)
     return attempt
 
 
@@ -258,7 +259,7 @@ def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attemp
 
 
 def _requeue(event: Draft, run: Run) -> None:
-    event.change(run, status=RunStatus.QUEUED, queued_at=timezone.now())
+    move(event, run, RunStatus.QUEUED, queued_at=timezone.now())
     enqueue(event, run=run)
 
 

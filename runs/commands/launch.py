@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs import queue
 from runs.admission import Answer, Verdict, decide
+from runs.commands.move import move
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run, RunInput
@@ -160,8 +161,8 @@ def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:
     window = ledger.reserve(event, unit=Unit.GPU_MS, amount=gpu_ms, run_id=run.pk, run_label=run.name, now=now)
     if api_micros:
         ledger.reserve(event, unit=Unit.API_MICROS, amount=api_micros, run_id=run.pk, run_label=run.name, now=now)
-    event.change(
-        run, status=RunStatus.QUEUED, reserved_gpu_ms=gpu_ms, reserved_api_micros=api_micros, budget_window_at=window, queued_at=now
+    move(
+        event, run, RunStatus.QUEUED, reserved_gpu_ms=gpu_ms, reserved_api_micros=api_micros, budget_window_at=window, queued_at=now
     )  # fmt: skip
     enqueue(event, run=run)
 

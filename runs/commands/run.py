@@ -3,6 +3,7 @@
 from django.utils import timezone
 
 from runs import queue
+from runs.commands.move import move
 from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import ledger
@@ -43,7 +44,7 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
         approval.void(event, subject_type="run", subject_id=run.pk)
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled", reason=reason)
         return run
-    event.change(run, status=RunStatus.CANCELLING, reason=reason[:1000])
+    move(event, run, RunStatus.CANCELLING, reason=reason[:1000])
     for attempt in Attempt.objects.select_for_update(no_key=True).filter(run=run, status__in=sorted(OPEN_ATTEMPTS)):
         event.change(attempt, cancel_asked_at=timezone.now())
     queue.ring("watch_attempts", subject=run.pk)
@@ -65,7 +66,7 @@ def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", rea
             event, unit=Unit.API_MICROS, reserved=run.reserved_api_micros, spent=run.spent_api_micros, run_id=run.pk, run_label=run.name,
             window_start=run.budget_window_at,
         )  # fmt: skip
-    event.change(
-        run, status=status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
+    move(
+        event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
         ended_at=timezone.now(),
     )  # fmt: skip

@@ -5,6 +5,7 @@ Bytes are received outside any transaction; the command that follows writes the 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from django.db.models import Sum
 
@@ -132,8 +133,11 @@ def sweep_store() -> int:
         return 0
     place = store.store_of(workspace.region)
     count = place.sweep_incoming(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
-    for sha256 in place.hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS):
-        if not Blob.objects.filter(sha256=sha256).exists():
-            place.remove(workspace.pk, sha256)
-            count += 1
+    old = place.hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
+    while batch := list(islice(old, 1000)):
+        named = set(Blob.objects.filter(sha256__in=batch).values_list("sha256", flat=True))
+        for sha256 in batch:
+            if sha256 not in named:
+                place.remove(workspace.pk, sha256)
+                count += 1
     return count

@@ -97,7 +97,10 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
     if locked.is_default and not locked.is_accepting:
         raise Refusal(f"{locked.slug} is the default pool; a default takes work. Make another one the default first.", field="is_default")
     locked.save(update_fields=list(values))
-    event.details["changed"] = {"pool": {name: [before[name], values[name]] for name in values}}
+    changed = event.details.setdefault("changed", {})
+    if "pool" in changed:  # the pool that was the default until now
+        changed["pool before"] = changed.pop("pool")
+    changed["pool"] = {name: [before[name], values[name]] for name in values}
     return locked
 
 
