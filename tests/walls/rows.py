@@ -23,7 +23,14 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.Membership": {"role": "viewer"},
     "workspaces.Invitation": {"role": "viewer"},
     "workspaces.Approval": {"status": "pending", "content": {"asks": "Launch a run", "limits": {}, "pool": {"slug": "local"}}},
-    "runs.Run": {"status": "queued"},
+    "runs.Run": {
+        "status": "queued",
+        "frozen": {
+            "pool": {"isolation": "none", "price_micros_per_gpu_hour": 0, "currency": "EUR"},
+            "limits": {"wall_seconds": 1, "gpu_ms": 0, "api_micros": 0},
+            "inputs": [],
+        },
+    },
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 
