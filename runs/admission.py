@@ -144,7 +144,7 @@ def amount(value: int, unit: str) -> str:
     """An amount in words with its unit: `24 GPU-hours`, `1,211 runs`, `12.50` of API spend, `3.2 GB`."""
     match unit:
         case "gpu_ms":
-            return f"{units.gpu_hours(value)} GPU-hours"
+            return units.gpu_time(value)
         case "api_micros":
             return f"{units.money(value)} of API spend"
         case "storage_bytes":

@@ -87,8 +87,7 @@ def amount_words(amount: int, unit: str) -> str:
     """An amount with its unit: `24 GPU-hours`, `12.50`, `3.2 GB`, `48 runs`."""
     match unit:
         case Unit.GPU_MS:
-            hours = units.gpu_hours(amount)
-            return f"{hours} {'GPU-hour' if hours == '1' else 'GPU-hours'}"
+            return units.gpu_time(amount)
         case Unit.API_MICROS:
             return units.money(amount)
         case Unit.STORAGE_BYTES:

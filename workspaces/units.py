@@ -34,6 +34,12 @@ def gpu_hours(ms: int | None) -> str:
     return _signed(f"{hours:,.{places}f}")
 
 
+def gpu_time(ms: int) -> str:
+    """GPU time with its unit: `1 GPU-hour`, `24 GPU-hours`."""
+    hours = gpu_hours(ms)
+    return f"{hours} GPU-hour" if hours == "1" else f"{hours} GPU-hours"
+
+
 def size(count: int | None) -> str:
     """Bytes in decimal units: `1 byte`, `412 bytes`, `1.5 MB`."""
     if count is None:

@@ -45,3 +45,7 @@ class Evaluation(Owned):
             models.UniqueConstraint(fields=["workspace", "run", "benchmark", "metric"], name="evaluation_once"),
         ]
         indexes = [models.Index(fields=["workspace", "benchmark", "metric", "value"], name="evaluation_rank")]
+
+    @property
+    def label(self) -> str:
+        return f"{self.metric} {self.value:.6g}"

@@ -51,6 +51,10 @@ class AgentVersion(Owned):
             models.UniqueConstraint(fields=["workspace", "agent", "number"], name="agentversion_number_once"),
         ]
 
+    @property
+    def label(self) -> str:
+        return f"{self.agent.name}, version {self.number}"
+
 
 class AgentFile(Owned):
     """One file of a version's code bundle."""

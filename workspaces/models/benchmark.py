@@ -49,3 +49,7 @@ class Contract(Owned):
             *same_workspace("contract", "benchmark", "holdout"),
             models.UniqueConstraint(fields=["workspace", "benchmark", "version"], name="contract_version_once"),
         ]
+
+    @property
+    def label(self) -> str:
+        return f"{self.benchmark.name}, version {self.version}"

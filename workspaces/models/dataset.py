@@ -56,6 +56,10 @@ class DatasetVersion(Owned):
             models.CheckConstraint(condition=models.Q(bytes__gte=0), name="datasetversion_bytes"),
         ]
 
+    @property
+    def label(self) -> str:
+        return f"{self.dataset.name}, version {self.number}"
+
 
 class DatasetFile(Owned):
     prefix = "dsf"

@@ -20,3 +20,7 @@ class Objective(Owned):
             *same_workspace("objective", "benchmark"),
             models.UniqueConstraint(fields=["workspace"], condition=models.Q(is_current=True), name="objective_one_current"),
         ]
+
+    @property
+    def label(self) -> str:
+        return self.statement
