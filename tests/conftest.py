@@ -53,10 +53,13 @@ class NoSuchVariable(str):
 @pytest.fixture(scope="session", autouse=True)
 def strict_templates(django_test_environment: None) -> Iterator[None]:
     """Our own templates and allauth's render with every variable given."""
+    # In the settings as well: a test that overrides DEBUG or the like makes Django build the engine anew.
+    settings.TEMPLATES[0]["OPTIONS"]["string_if_invalid"] = NoSuchVariable("%s")
     engine = engines["django"].engine  # type: ignore[attr-defined]  # Django's own back-end
     engine.string_if_invalid = NoSuchVariable("%s")
     yield
     engine.string_if_invalid = ""
+    del settings.TEMPLATES[0]["OPTIONS"]["string_if_invalid"]
 
 
 @pytest.hookimpl(wrapper=True)

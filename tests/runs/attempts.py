@@ -14,7 +14,7 @@ from django.db import connection
 
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Attempt, QueueItem, Run
-from tests.factories_runs import Laboratory, dispatch, launch
+from tests.factories_runs import Laboratory, dispatch, launch, watch
 from workspaces import store
 from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 from workspaces.queries.chain import verify_chain
@@ -51,6 +51,17 @@ def until(holds: Callable[[], object], what: str, seconds: float = 20) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(0.02)
+
+
+def watch_until(laboratory: Laboratory, run: Run, status: str) -> None:
+    """Watch until the run has the status: what a killed launcher leaves may need a moment to end, and until then nothing is certain."""
+
+    def looked() -> bool:
+        watch(laboratory)
+        with laboratory.opened():
+            return Run.objects.get(pk=run.pk).status == status
+
+    until(looked, f"the run as {status}")
 
 
 def started(laboratory: Laboratory, **asked: object) -> tuple[Run, Attempt]:

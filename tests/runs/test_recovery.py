@@ -19,7 +19,7 @@ from runs.pools.base import Observation, PoolError, Status
 from runs.pools.local import LocalPool
 from runs.pools.processes import is_alive
 from tests.factories_runs import HOUR, dispatch, drive, launch, make_laboratory, watch
-from tests.runs.attempts import WAITS, content, folder_of, kill_launcher, let_go, levels, settled, started, until
+from tests.runs.attempts import WAITS, content, folder_of, kill_launcher, let_go, levels, settled, started, until, watch_until
 from workspaces.models import AuditEvent, EngineSlot
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
@@ -104,7 +104,7 @@ def test_a_lost_launcher_is_made_up_for_once(isolation: str) -> None:
     laboratory = make_laboratory(code=WAITS, isolation=isolation)
     run, attempt = started(laboratory, gpu_ms=HOUR)
     kill_launcher(laboratory, attempt)
-    watch(laboratory)
+    watch_until(laboratory, run, RunStatus.QUEUED)
     with laboratory.opened():
         run.refresh_from_db()
         assert (run.status, run.reserved_gpu_ms, QueueItem.objects.count()) == (RunStatus.QUEUED, HOUR, 1)
@@ -131,7 +131,7 @@ def test_an_interruption_does_not_use_up_the_try_after_a_loss() -> None:
         second = Attempt.objects.get(run=run, number=2)
     until(lambda: (folder_of(laboratory, second) / "state" / "pid.json").exists(), "the second attempt")
     kill_launcher(laboratory, second)
-    watch(laboratory)
+    watch_until(laboratory, run, RunStatus.QUEUED)
     dispatch(laboratory)
     let_go(laboratory, run)
     assert drive(laboratory, run).status == RunStatus.SUCCEEDED
