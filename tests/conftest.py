@@ -54,12 +54,13 @@ class NoSuchVariable(str):
 def strict_templates(django_test_environment: None) -> Iterator[None]:
     """Our own templates and allauth's render with every variable given."""
     # In the settings as well: a test that overrides DEBUG or the like makes Django build the engine anew.
-    settings.TEMPLATES[0]["OPTIONS"]["string_if_invalid"] = NoSuchVariable("%s")
+    options: Any = settings.TEMPLATES[0]["OPTIONS"]
+    options["string_if_invalid"] = NoSuchVariable("%s")
     engine = engines["django"].engine  # type: ignore[attr-defined]  # Django's own back-end
     engine.string_if_invalid = NoSuchVariable("%s")
     yield
     engine.string_if_invalid = ""
-    del settings.TEMPLATES[0]["OPTIONS"]["string_if_invalid"]
+    del options["string_if_invalid"]
 
 
 @pytest.hookimpl(wrapper=True)
