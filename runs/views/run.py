@@ -40,6 +40,8 @@ TABS = {
     "cost": "Cost",
     "audit": "Audit",
 }
+# Tabs that go on by themselves while the run is under way, and the fragment that each asks for.
+LIVE_TABS = {"log": "runs/run_log.html", "metrics": "runs/run_curves.html"}
 CURVES_SHOWN = 6
 
 
@@ -52,6 +54,8 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         if found.is_terminal:
             response["HX-Refresh"] = "true"  # what may be done with it has changed as well: the whole page is asked for anew
         return response
+    if request.GET.get("part") == "tab" and tab in LIVE_TABS:
+        return live(request, LIVE_TABS[tab], {"run": found, "is_live": not found.is_terminal} | _of_tab(request, found, tab))
     context = _live(request, found, tab, is_part=False) | {
         "tabs": TABS,
         "tab_template": f"runs/run_{tab}.html",

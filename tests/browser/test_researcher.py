@@ -14,6 +14,9 @@ from tests.factories_runs import HOUR, launch
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+RUNNING = re.compile(r"^running\b")  # the state; "Running for" stands on the page from the start
+
+
 def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:
     """Choose what runs; the estimate comes before anything is asked for."""
     page = visitor.page
@@ -45,7 +48,7 @@ def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> No
 
     with worker(laboratory):
         visitor.reads("does it learn at all")
-        visitor.reads("running")  # by itself: the page asks again
+        visitor.reads(RUNNING)  # by itself: the page asks again
         visitor.shoot("running")
         visitor.follow("Log", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
         visitor.reads("epoch 1 begins")
@@ -72,7 +75,7 @@ def test_a_running_run_is_cancelled(visit: Visit, tmp_path: Path) -> None:
     with worker(laboratory):
         visitor.go("/workspaces/lab/runs/")
         visitor.follow("no-good")
-        visitor.reads("running")
+        visitor.reads(RUNNING)
         visitor.page.locator("summary", has_text="Cancel run").click()
         visitor.page.get_by_label("Why, if you like").fill("wrong seed")
         visitor.press("Cancel run")
@@ -82,6 +85,22 @@ def test_a_running_run_is_cancelled(visit: Visit, tmp_path: Path) -> None:
     with laboratory.opened():
         run.refresh_from_db()
         assert (run.status, run.reserved_gpu_ms) == ("cancelled", 0)
+
+
+def test_pages_opened_before_the_start_go_on_by_themselves(visit: Visit, tmp_path: Path) -> None:
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    with laboratory.opened():
+        run = launch(laboratory, gpu_ms=HOUR, name="early-bird")
+    log, metrics = visit(laboratory.owner), visit(laboratory.owner)
+    log.go(f"/workspaces/lab/runs/{run.public_id}/?tab=log")
+    log.reads("It has not started yet")
+    metrics.go(f"/workspaces/lab/runs/{run.public_id}/?tab=metrics")
+    metrics.reads("The run has written no metric")
+    with worker(laboratory):
+        log.reads("epoch 1 begins", seconds=20)
+        metrics.page.get_by_role("img", name=re.compile("loss")).first.wait_for(timeout=20_000)
+        (tmp_path / "gate").touch()
+        log.reads("epoch 2 is done", seconds=20)
 
 
 def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path) -> None:
