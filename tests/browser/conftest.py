@@ -45,7 +45,7 @@ def visit(chromium: Browser, live_server: Any, request: pytest.FixtureRequest) -
             context = chromium.new_context(
                 viewport={"width": width, "height": 1000}, color_scheme=scheme, base_url=live_server.url, **options  # type: ignore[arg-type]  # a literal
             )  # fmt: skip
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(20_000)
             stack.callback(context.close)
             visitor = Visitor(context, base=live_server.url, shots=f"{request.node.name}-{len(made) + 1}")
             if actor is not None:

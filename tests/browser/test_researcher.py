@@ -54,8 +54,8 @@ def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> No
         visitor.reads("epoch 1 begins")
         assert not visitor.page.get_by_text("epoch 2 is done").count()
         (tmp_path / "gate").touch()
-        visitor.reads("epoch 2 is done", seconds=20)
-        visitor.reads("succeeded", seconds=20)
+        visitor.reads("epoch 2 is done", seconds=40)
+        visitor.reads("succeeded", seconds=40)
         visitor.reads("0.81")
         visitor.reads("GPU-hours spent")
         visitor.follow("Metrics", within=visitor.page.get_by_role("navigation", name="Parts of this run"))
@@ -79,7 +79,7 @@ def test_a_running_run_is_cancelled(visit: Visit, tmp_path: Path) -> None:
         visitor.page.locator("summary", has_text="Cancel run").click()
         visitor.page.get_by_label("Why, if you like").fill("wrong seed")
         visitor.press("Cancel run")
-        visitor.reads("cancelled", seconds=20)
+        visitor.reads("cancelled", seconds=40)
         visitor.reads("wrong seed")
         visitor.reads("GPU-hours spent")
     with laboratory.opened():
@@ -97,10 +97,10 @@ def test_pages_opened_before_the_start_go_on_by_themselves(visit: Visit, tmp_pat
     metrics.go(f"/workspaces/lab/runs/{run.public_id}/?tab=metrics")
     metrics.reads("The run has written no metric")
     with worker(laboratory):
-        log.reads("epoch 1 begins", seconds=20)
-        metrics.page.get_by_role("img", name=re.compile("loss")).first.wait_for(timeout=20_000)
+        log.reads("epoch 1 begins", seconds=40)
+        metrics.page.get_by_role("img", name=re.compile("loss")).first.wait_for(timeout=40_000)
         (tmp_path / "gate").touch()
-        log.reads("epoch 2 is done", seconds=20)
+        log.reads("epoch 2 is done", seconds=40)
 
 
 def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path
     with worker(laboratory):
         visitor.go("/workspaces/lab/")
         visitor.follow("first-light")
-        visitor.reads("succeeded", seconds=20)
+        visitor.reads("succeeded", seconds=40)
     visitor.go("/workspaces/lab/")
     board = (
         visitor.page.get_by_role("region")

@@ -77,7 +77,7 @@ class Visitor:
         exact = isinstance(name, str)
         (within or self.main).get_by_role("link", name=name, exact=exact).first.click()
 
-    def reads(self, text: str | re.Pattern[str], *, within: Locator | None = None, seconds: float = 10) -> Locator:
+    def reads(self, text: str | re.Pattern[str], *, within: Locator | None = None, seconds: float = 20) -> Locator:
         """The first place where the text can be seen; waits for it."""
         found = (within or self.page.locator("body")).get_by_text(text).locator("visible=true").first
         found.wait_for(timeout=seconds * 1000)
