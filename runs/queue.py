@@ -17,6 +17,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "dispatch_run": ("dispatch", "runs.jobs.dispatch.dispatch_run"),
     "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
+    "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),
     "sweep_workspace": ("default", "runs.jobs.sweep.sweep_workspace"),
 }
 

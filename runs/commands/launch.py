@@ -13,7 +13,7 @@ from runs.admission import Answer, Verdict, decide
 from runs.commands.move import move
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
-from runs.models import Certificate, QueueItem, Run, RunInput
+from runs.models import Certificate, QueueItem, Run, RunInput, Sweep
 from runs.queries.estimate import Prepared, collect_facts, prepare
 from workspaces import ledger
 from workspaces.access import Actor, Kind, Permission
@@ -36,16 +36,26 @@ class _LaunchedMeanwhile(Exception):  # the answer to a request that is sent twi
     """Under the lock it shows that another request with the same key has made the run."""
 
 
-def launch_run(*, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None = None, retry_of: Run | None = None) -> Launch:
+def launch_run(
+    *,
+    actor: Actor,
+    request: LaunchRequest,
+    run_id: uuid.UUID | None = None,
+    retry_of: Run | None = None,
+    sweep: Sweep | None = None,
+    sweep_member: int | None = None,
+) -> Launch:
     """Ask for a run. Raises Refusal with the certificate's id where a limit or rule says no; that outcome is on record all the same.
 
-    `run_id` makes the launch idempotent: the same id gives the same run.
+    `run_id` makes the launch idempotent: the same id gives the same run. A member of a sweep says which it is.
     """
     known = _known(run_id)
     if known is not None:
         return known
     try:
-        outcome, certificate, verdict = _launch(actor=actor, request=request, run_id=run_id, retry_of=retry_of)
+        outcome, certificate, verdict = _launch(
+            actor=actor, request=request, run_id=run_id, retry_of=retry_of, sweep=sweep, sweep_member=sweep_member
+        )
     except _LaunchedMeanwhile:
         known = _known(run_id)
         assert known is not None
@@ -80,12 +90,19 @@ def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Lau
         reason=f"Retry of {run.name}, which ended as {run.get_status_display()}.",
         priority=run.priority,
     )
-    return launch_run(actor=actor, request=request, run_id=run_id, retry_of=run)
+    return launch_run(actor=actor, request=request, run_id=run_id, retry_of=run, sweep=run.sweep, sweep_member=run.sweep_member)
 
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def _launch(
-    event: Draft, *, actor: Actor, request: LaunchRequest, run_id: uuid.UUID | None, retry_of: Run | None
+    event: Draft,
+    *,
+    actor: Actor,
+    request: LaunchRequest,
+    run_id: uuid.UUID | None,
+    retry_of: Run | None,
+    sweep: Sweep | None,
+    sweep_member: int | None,
 ) -> tuple[Run | None, Certificate, Verdict]:
     # One admission at a time in a workspace: counts and balances that were read hold until the commit.
     lock_ledger()
@@ -117,10 +134,12 @@ def _launch(
         certificate=certificate,
         parameters=prepared.parameters,
         seed=prepared.seed,
-        trigger="retry" if retry_of else "token" if actor.token_id else "person",
+        trigger="retry" if retry_of else "sweep" if sweep else "token" if actor.token_id else "person",
         trigger_reason=request.reason[:1000],
         requested_by=person,
         retry_of=retry_of,
+        sweep=sweep,
+        sweep_member=sweep_member,
         priority=request.priority,
         frozen=prepared.frozen,
         content_hash=prepared.content_hash,

@@ -70,3 +70,5 @@ def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", rea
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
         ended_at=timezone.now(),
     )  # fmt: skip
+    if run.sweep_id is not None:
+        queue.ring("advance_sweep", subject=run.sweep_id)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from runs.commands.approval import expire_approval
 from runs.jobs.job import job
 from runs.jobs.watch import remove_folder
-from runs.models import QueueItem, Watch
+from runs.models import QueueItem, Sweep, Watch
 from runs.place import place_of
 from runs.pools.base import PoolError
 from runs.queue import ring
@@ -24,6 +24,9 @@ def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     waiting = QueueItem.objects.order_by("-priority", "position_key").first()
     if waiting is not None:
         ring("dispatch_run", subject=waiting.run_id)  # first: it is what somebody waits for
+    sweep = Sweep.objects.filter(status=Sweep.Status.RUNNING).first()
+    if sweep is not None:
+        ring("advance_sweep", subject=sweep.pk)
     for approval in Approval.objects.filter(status=Approval.Status.PENDING, expires_at__lte=timezone.now()):
         try:
             expire_approval(actor=actor, approval=approval)

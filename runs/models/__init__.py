@@ -4,6 +4,7 @@ from runs.models.artifact import Artifact, Evaluation
 from runs.models.attempt import Attempt, Watch
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.run import Certificate, QueueItem, Run, RunInput
+from runs.models.sweep import Sweep
 
 __all__ = [
     "Artifact",
@@ -16,5 +17,6 @@ __all__ = [
     "Run",
     "RunInput",
     "RunLine",
+    "Sweep",
     "Watch",
 ]

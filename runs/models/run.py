@@ -48,10 +48,12 @@ class Run(Owned):
     certificate = owned_key("runs.Certificate")
     parameters = models.JSONField(default=dict)
     seed = models.BigIntegerField(null=True, blank=True)
-    trigger = models.CharField(max_length=12, default="person", help_text="person, token, policy, retry")
+    trigger = models.CharField(max_length=12, default="person", help_text="person, token, sweep, policy, retry")
     trigger_reason = models.CharField(max_length=1000, blank=True, help_text="why this run was asked for")
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     retry_of = owned_key("runs.Run", null=True, related_name="retries")
+    sweep = owned_key("runs.Sweep", null=True, related_name="runs")
+    sweep_member = models.PositiveIntegerField(null=True, blank=True, help_text="its place in the sweep's search space, from 1")
     priority = models.SmallIntegerField(default=0)
     frozen = models.JSONField(help_text="versions and hashes of everything the run rests on (decision 12)")
     content_hash = models.CharField(max_length=64)
@@ -69,8 +71,15 @@ class Run(Owned):
     class Meta(Owned.Meta):
         constraints = [
             *Owned.Meta.constraints,
-            *same_workspace("run", "benchmark", "contract", "agent", "agent_version", "pool", "certificate", "retry_of"),
+            *same_workspace("run", "benchmark", "contract", "agent", "agent_version", "pool", "certificate", "retry_of", "sweep"),
             models.UniqueConstraint(fields=["workspace", "number"], name="run_number_once"),
+            models.UniqueConstraint(
+                fields=["workspace", "sweep", "sweep_member"], condition=models.Q(retry_of=None), name="run_sweep_member_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(sweep=None, sweep_member=None) | models.Q(sweep__isnull=False, sweep_member__gte=1),
+                name="run_sweep_member",
+            ),
             models.CheckConstraint(condition=models.Q(status__in=[status.value for status in RunStatus]), name="run_status_known"),
             models.CheckConstraint(condition=models.Q(reserved_gpu_ms__gte=0, spent_gpu_ms__gte=0), name="run_gpu_not_negative"),
             models.CheckConstraint(

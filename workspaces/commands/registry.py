@@ -47,7 +47,7 @@ def create_named(
         if "_slug_once" in str(error):
             noun = model._meta.verbose_name
             raise Refusal(
-                f"There is a {noun} named {slug} here already (- and _ count as one); choose another name.", field="slug"
+                f"There is {'an' if str(noun)[0] in 'aeiou' else 'a'} {noun} named {slug} here already (- and _ count as one); choose another name.", field="slug"
             ) from error
         raise
     event.created(row)

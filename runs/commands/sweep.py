@@ -1,0 +1,177 @@
+"""Sweeps: asked for once, with the arithmetic of all members; launched member by member, each an ordinary launch with a certificate of its own."""
+
+import uuid
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.db.models import Max
+from django.utils import timezone
+
+from runs import queue
+from runs.launch import LaunchRequest
+from runs.models import Run, Sweep
+from runs.queries.estimate import Prepared, prepare
+from runs.queries.parameters import checked_parameters
+from runs.search_space import BadSpace, SearchSpace, arithmetic, read_space
+from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
+from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.models import Limit, Unit, User
+from workspaces.standings import amount_words, standings
+from workspaces.verbs import Verb
+
+
+@command(Verb.SWEEP_CREATED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def create_sweep(
+    event: Draft, *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str = "", sweep_id: uuid.UUID | None = None
+) -> Sweep:
+    """Ask for every member of a search space. `request` is what they share; the space's parameters go over its own.
+
+    Versions are fixed now, so that the last member rests on what the first rested on. Refused where the members together do not fit into a
+    hard limit as it stands: members reserve one by one, and a sweep that is known to break off half-way is no answer to anything. The same
+    `sweep_id` gives the same sweep.
+    """
+    known = Sweep.objects.filter(pk=sweep_id).first() if sweep_id is not None else None
+    if known is not None:
+        raise Refusal(f"{known.name} has this id already.", field="id")
+    found = _space(space)
+    person = _person(actor)
+    prepared = prepare(
+        replace(request, parameters={**request.parameters, **next(found.probes())}, seed=found.seeds[0] if found.seeds else request.seed)
+    )
+    for probe in found.probes():
+        checked_parameters({**request.parameters, **probe}, prepared.version)
+    _fits(prepared, found)
+    lock_ledger()  # one number at a time
+    number = (Sweep.objects.aggregate(last=Max("number"))["last"] or 0) + 1
+    sweep = Sweep(
+        **({"id": sweep_id} if sweep_id else {}),
+        name=(name.strip() or f"{prepared.agent.slug}-sweep-{number}")[:200],
+        number=number,
+        purpose=purpose[:1000],
+        benchmark=prepared.benchmark,
+        agent=prepared.agent,
+        agent_version=prepared.version,
+        pool=prepared.pool,
+        space=space,
+        request=asdict(_fixed(request, prepared)),
+        members=found.count,
+        gpu_ms_each=prepared.gpu_ms,
+        requested_by=person,
+        token_id=actor.token_id,
+    )
+    sweep.save(force_insert=True)
+    event.created(sweep)
+    event.reason = purpose
+    event.details |= {"members": arithmetic(found), "count": found.count, "gpu_ms_each": prepared.gpu_ms}
+    queue.ring("advance_sweep", subject=sweep.pk)
+    return sweep
+
+
+@command(Verb.SWEEP_STOPPED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
+def stop_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str = "") -> Sweep:
+    """Launch no more of one's own sweep. Members under way go on; cancel them where they should not."""
+    if actor.user is None or sweep.requested_by_id != actor.user.pk:
+        raise Denied(Permission.MANAGE_QUEUE, "sweeps of others")
+    return _stop(event, sweep, reason)
+
+
+@command(Verb.SWEEP_STOPPED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN)
+def stop_any_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str = "") -> Sweep:
+    """Launch no more of a sweep of whomever."""
+    return _stop(event, sweep, reason)
+
+
+@command(Verb.SWEEP_STOPPED, needs=None, by_system=True)
+def break_off_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str) -> Sweep:
+    """Launch no more: a member was refused, or whoever asked may launch no longer."""
+    return _stop(event, sweep, reason)
+
+
+@command(Verb.SWEEP_ENDED, needs=None, by_system=True)
+def end_sweep(event: Draft, *, actor: Actor, sweep: Sweep) -> Sweep:
+    """Every member has ended."""
+    sweep = Sweep.objects.select_for_update(no_key=True).get(pk=sweep.pk)
+    if sweep.status != Sweep.Status.RUNNING:
+        raise Refusal(f"{sweep.name} is {sweep.get_status_display().lower()} already.")
+    event.change(sweep, status=Sweep.Status.ENDED, ended_at=timezone.now())
+    return sweep
+
+
+def member_request(sweep: Sweep, number: int) -> LaunchRequest:
+    """What member `number` asks for."""
+    member = read_space(sweep.space).member(number)
+    shared = {**sweep.request, "datasets": tuple(sweep.request["datasets"]), "artifacts": tuple(sweep.request["artifacts"])}
+    request = LaunchRequest(**shared)
+    return replace(
+        request,
+        parameters={**request.parameters, **member.parameters},
+        seed=member.seed if member.seed is not None else request.seed,
+        name=f"{sweep.name[:180]} #{number}",
+        reason=f"Member {number} of {sweep.members} of the sweep {sweep.name}" + (f": {sweep.purpose}" if sweep.purpose else ""),
+    )
+
+
+def member_id(sweep: Sweep, number: int) -> uuid.UUID:
+    """The run's id, known before it is launched: a repeated bell launches nothing twice."""
+    return uuid.uuid5(sweep.pk, str(number))
+
+
+def launched(sweep: Sweep) -> int:
+    """How many members have been launched; they are launched in their order."""
+    return Run.objects.filter(sweep=sweep, retry_of=None).count()
+
+
+def _stop(event: Draft, sweep: Sweep, reason: str) -> Sweep:
+    sweep = Sweep.objects.select_for_update(no_key=True).get(pk=sweep.pk)
+    if sweep.status != Sweep.Status.RUNNING:
+        raise Refusal(f"{sweep.name} is {sweep.get_status_display().lower()} already.")
+    event.reason = reason[:1000]
+    event.change(sweep, status=Sweep.Status.STOPPED, reason=reason[:1000], ended_at=timezone.now())
+    event.details["launched"] = f"{launched(sweep)} of {sweep.members}"
+    return sweep
+
+
+def _space(document: Any) -> SearchSpace:
+    try:
+        return read_space(document)
+    except BadSpace as fault:
+        raise Refusal(str(fault), field=f"space.{fault.axis}" if fault.axis else "space") from fault
+
+
+def _fits(prepared: Prepared, space: SearchSpace) -> None:
+    """Do all members together fit into each hard limit of a calendar window? Those that need approval or only warn speak at each launch."""
+    asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros}
+    for standing in standings(None, now=timezone.now(), runs_at_once=0):
+        each = asked.get(Unit(standing.unit), 0)
+        if standing.mode != Limit.Mode.STOP or standing.window not in (Limit.Window.WEEK, Limit.Window.MONTH) or not each:
+            continue
+        total, free = each * space.count, max(0, standing.amount - standing.used - standing.reserved)
+        if total > free:
+            together = f"{amount_words(each, standing.unit)} = {amount_words(total, standing.unit)}"
+            raise Refusal(
+                f"{arithmetic(space)} = {space.count:,} members × {together}, and {amount_words(free, standing.unit)} are free "
+                f"({standing.name.lower()}). At most {free // each:,} members fit: leave values out, ask for less each, or for an increase.",
+                field="space",
+            )
+
+
+def _fixed(request: LaunchRequest, prepared: Prepared) -> LaunchRequest:
+    """The request with every name as the key of the version it means now. Parameters stay as given: the space goes over them."""
+    return replace(
+        request,
+        benchmark=prepared.benchmark.pk.hex,
+        agent=prepared.agent.pk.hex,
+        agent_version=prepared.version.number,
+        pool=prepared.pool.pk.hex,
+        datasets=tuple(entry.dataset_version.pk.hex for entry in prepared.inputs if entry.dataset_version),
+        artifacts=tuple(entry.artifact.pk.hex for entry in prepared.inputs if entry.artifact),
+        name="",
+        reason="",
+    )
+
+
+def _person(actor: Actor) -> User:
+    if actor.user is None:
+        raise Refusal("A sweep is asked for by a person, a service account or an agent, who answers for it.")
+    return actor.user
