@@ -1,8 +1,8 @@
 """The search space of a sweep: a grid, or a sampler, over an agent's parameters. Values in, members out; the same space always gives the same.
 
-Words as in the field: a grid is the Cartesian product of the values of its axes (the last axis turns fastest); a sampler draws each member
-on its own, so that member 40 of a sweep of 50 is member 40 of a sweep of 500 (Bergstra and Bengio, 2012, "Random search for hyper-parameter
-optimization"). Draws are of Mersenne Twister, seeded by the text `<seed>:<member>`.
+Words as in the field: a grid is the Cartesian product of the values of its axes; a sampler draws each member on its own, so that member 40
+of a sweep of 50 is member 40 of a sweep of 500 (Bergstra and Bengio, 2012, "Random search for hyper-parameter optimization"). Axes stand in
+the order of their names, as a JSON object has none, and the last turns fastest. Draws are of Mersenne Twister, seeded by `<seed>:<member>`.
 """
 
 import json
@@ -136,7 +136,7 @@ def read_space(document: Any) -> SearchSpace:
         raise BadSpace("The axes of a space are an object: a parameter's name, and what it may be.")
     if len(named) > MAX_AXES:
         raise BadSpace(f"A space may have {MAX_AXES} axes; this one has {len(named)}.")
-    axes = tuple((str(name), _axis(str(name), value, kind)) for name, value in named.items())
+    axes = tuple((str(name), _axis(str(name), value, kind)) for name, value in sorted(named.items(), key=lambda item: str(item[0])))
     seeds = _seeds(document.get("seeds", []))
     space = SearchSpace(kind, axes, seeds)
     if kind == "sampler":

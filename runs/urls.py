@@ -1,6 +1,6 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
-from runs.views import approval, artifact, benchmark, dataset, home, launch, log, metric, pool, queue, run, run_list
+from runs.views import approval, artifact, benchmark, dataset, home, launch, log, metric, pool, queue, run, run_list, sweep
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 from workspaces.views import benchmark as registered_benchmark
@@ -17,6 +17,11 @@ urlpatterns = [
     page("runs/<str:run>/metrics/csv/", metric.run_metric_csv, name="run-metric-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/cancel/", run.run_cancel, name="run-cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
     page("runs/<str:run>/retry/", run.run_retry, name="run-retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("POST",)),
+    page("sweeps/", sweep.sweep_list, name="sweep-list", needs=Permission.VIEW, kind=Kind.RUN),
+    page("sweeps/new/", sweep.sweep_new, name="sweep-new", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
+    page("sweeps/<str:sweep>/", sweep.sweep_page, name="sweep", needs=Permission.VIEW, kind=Kind.RUN),
+    page("sweeps/<str:sweep>/csv/", sweep.sweep_csv, name="sweep-csv", needs=Permission.VIEW, kind=Kind.RUN),
+    page("sweeps/<str:sweep>/stop/", sweep.sweep_stop, name="sweep-stop", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
     page("queue/", queue.queue, name="queue", needs=Permission.VIEW, kind=Kind.RUN),
     page("artifacts/", artifact.artifact_list, name="artifact-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("artifacts/<str:artifact>/", artifact.artifact, name="artifact", needs=Permission.VIEW, kind=Kind.ARTIFACT),

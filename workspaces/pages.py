@@ -134,7 +134,14 @@ def _record(request: PageRequest, *, permission: str, kind: str) -> None:
 # --- What every template may read ---------------------------------------------------------------------------------------------------------
 
 RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
-    ("Work", [("Runs", "run-list", Permission.VIEW), ("Benchmarks", "benchmark-list", Permission.VIEW)]),
+    (
+        "Work",
+        [
+            ("Runs", "run-list", Permission.VIEW),
+            ("Sweeps", "sweep-list", Permission.VIEW),
+            ("Benchmarks", "benchmark-list", Permission.VIEW),
+        ],
+    ),
     ("Know", [("Datasets", "dataset-list", Permission.VIEW), ("Artifacts", "artifact-list", Permission.VIEW)]),
     ("Decide", [("Approvals", "approval-list", Permission.VIEW)]),
     (

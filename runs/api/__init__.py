@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, artifact, report, run
+from runs.api import approval, artifact, report, run, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -8,6 +8,7 @@ ROUTES: dict[str, Routes] = {
     "metrics": report.routes,
     "certificates": run.certificates,
     "queue": run.queue,
+    "sweeps": sweep.routes,
     "artifacts": artifact.routes,
     "evaluations": artifact.evaluations,
     "approvals": approval.routes,

@@ -49,14 +49,14 @@ def list_runs(request: ApiRequest, cursor: Cursor = "", size: Size = settings.AP
 @routes.post("/runs", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
 def launch(request: ApiRequest, body: LaunchIn) -> Status[dict[str, Any]]:
     """Ask for a run. 201 with `status` queued or awaiting_approval; 409 with `certificate` where a limit says no."""
-    launched = launch_run(actor=request.actor, request=_request(body), run_id=request.chosen_id)
+    launched = launch_run(actor=request.actor, request=launch_request(body), run_id=request.chosen_id)
     return Status(201, shape(request, launched.run))
 
 
 @routes.post("/runs/estimate", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EstimateOut)
 def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
     """What a launch would reserve and what every limit says; nothing is written."""
-    found = estimate(request.actor, _request(body))
+    found = estimate(request.actor, launch_request(body))
     return {
         "verdict": found.verdict.answer,
         "limits": found.verdict.as_json(),
@@ -172,7 +172,7 @@ def _find(text: str) -> Run:
     return Run.objects.find(text, "benchmark", "agent", "agent_version", "pool", "contract", "certificate", "requested_by")
 
 
-def _request(body: LaunchIn) -> LaunchRequest:
+def launch_request(body: LaunchIn) -> LaunchRequest:
     return LaunchRequest(
         benchmark=body.benchmark_id,
         agent=body.agent_id,

@@ -10,20 +10,18 @@ from django.utils import timezone
 from runs import queue
 from runs.launch import LaunchRequest
 from runs.models import Run, Sweep
-from runs.queries.estimate import Prepared, prepare
-from runs.queries.parameters import checked_parameters
-from runs.search_space import BadSpace, SearchSpace, arithmetic, read_space
+from runs.queries.estimate import Prepared
+from runs.queries.sweep_plan import plan_sweep
+from runs.search_space import arithmetic, read_space
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
-from workspaces.models import Limit, Unit, User
-from workspaces.standings import amount_words, standings
+from workspaces.models import User
 from workspaces.verbs import Verb
 
 
-@command(Verb.SWEEP_CREATED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def create_sweep(
-    event: Draft, *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str = "", sweep_id: uuid.UUID | None = None
+    *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str = "", sweep_id: uuid.UUID | None = None
 ) -> Sweep:
     """Ask for every member of a search space. `request` is what they share; the space's parameters go over its own.
 
@@ -32,17 +30,21 @@ def create_sweep(
     `sweep_id` gives the same sweep.
     """
     known = Sweep.objects.filter(pk=sweep_id).first() if sweep_id is not None else None
-    if known is not None:
-        raise Refusal(f"{known.name} has this id already.", field="id")
-    found = _space(space)
+    return known or _create(actor=actor, name=name, space=space, request=request, purpose=purpose, sweep_id=sweep_id)
+
+
+@command(Verb.SWEEP_CREATED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def _create(
+    event: Draft, *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str, sweep_id: uuid.UUID | None
+) -> Sweep:
     person = _person(actor)
-    prepared = prepare(
-        replace(request, parameters={**request.parameters, **next(found.probes())}, seed=found.seeds[0] if found.seeds else request.seed)
-    )
-    for probe in found.probes():
-        checked_parameters({**request.parameters, **probe}, prepared.version)
-    _fits(prepared, found)
+    plan = plan_sweep(request, space)
+    found, prepared = plan.space, plan.prepared
+    if plan.misfit:
+        raise Refusal(plan.misfit, field="space")
     lock_ledger()  # one number at a time
+    if sweep_id is not None and Sweep.objects.filter(pk=sweep_id).exists():
+        raise Refusal("This sweep has been asked for already; it stands among the sweeps.")
     number = (Sweep.objects.aggregate(last=Max("number"))["last"] or 0) + 1
     sweep = Sweep(
         **({"id": sweep_id} if sweep_id else {}),
@@ -130,30 +132,6 @@ def _stop(event: Draft, sweep: Sweep, reason: str) -> Sweep:
     event.change(sweep, status=Sweep.Status.STOPPED, reason=reason[:1000], ended_at=timezone.now())
     event.details["launched"] = f"{launched(sweep)} of {sweep.members}"
     return sweep
-
-
-def _space(document: Any) -> SearchSpace:
-    try:
-        return read_space(document)
-    except BadSpace as fault:
-        raise Refusal(str(fault), field=f"space.{fault.axis}" if fault.axis else "space") from fault
-
-
-def _fits(prepared: Prepared, space: SearchSpace) -> None:
-    """Do all members together fit into each hard limit of a calendar window? Those that need approval or only warn speak at each launch."""
-    asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros}
-    for standing in standings(None, now=timezone.now(), runs_at_once=0):
-        each = asked.get(Unit(standing.unit), 0)
-        if standing.mode != Limit.Mode.STOP or standing.window not in (Limit.Window.WEEK, Limit.Window.MONTH) or not each:
-            continue
-        total, free = each * space.count, max(0, standing.amount - standing.used - standing.reserved)
-        if total > free:
-            together = f"{amount_words(each, standing.unit)} = {amount_words(total, standing.unit)}"
-            raise Refusal(
-                f"{arithmetic(space)} = {space.count:,} members × {together}, and {amount_words(free, standing.unit)} are free "
-                f"({standing.name.lower()}). At most {free // each:,} members fit: leave values out, ask for less each, or for an increase.",
-                field="space",
-            )
 
 
 def _fixed(request: LaunchRequest, prepared: Prepared) -> LaunchRequest:

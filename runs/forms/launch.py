@@ -54,8 +54,9 @@ class LaunchForm(forms.Form):
         self._choose("version", [(str(version.number), str(version.number)) for version in versions], "The newest")
         wanted = self._given("version")
         chosen = next((version for version in versions if str(version.number) == wanted), versions[0] if versions else None)
+        self.chosen_schema: dict[str, Any] = chosen.parameter_schema if chosen else {}
         self.parameter_names: list[str] = []
-        for name, field in parameter_fields(chosen.parameter_schema if chosen else {}).items():
+        for name, field in parameter_fields(self.chosen_schema).items():
             self.fields[name] = field
             self.parameter_names.append(name)
 

@@ -40,5 +40,9 @@ class Sweep(Owned):
         ]
         indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="sweep_newest")]
 
+    @property
+    def gpu_ms_at_most(self) -> int:
+        return self.gpu_ms_each * self.members
+
     def __str__(self) -> str:
         return self.name

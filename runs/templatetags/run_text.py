@@ -38,6 +38,15 @@ def exact(value: float) -> str:
 
 
 @register.filter
+def parameter(value: Any) -> str:
+    """A parameter's value as a table shows it: numbers as they were set, lists and objects as short JSON."""
+    if value is None:
+        return units.MISSING
+    text = f"{value:.10g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return plain(text if len(text) <= 60 else f"{text[:59]}…")
+
+
+@register.filter
 def as_set(value: float | None) -> str:
     """A number as a person set it, without digits that they did not write: `0.9`, `1700`."""
     return units.MISSING if value is None else f"{value:.10g}"

@@ -31,6 +31,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
             "inputs": [],
         },
     },
+    "runs.Sweep": {"space": {"kind": "grid", "axes": {"rate": [1, 2]}}, "members": 2},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 

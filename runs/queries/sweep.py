@@ -1,0 +1,155 @@
+"""Sweeps as pages and the API show them: how far each is, and its members with what was varied and what came of it."""
+
+import math
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
+from runs.models import MetricSeries, Run, Sweep
+from runs.queries.score import RunScore, scores_of
+from runs.search_space import SearchSpace, arithmetic, read_space
+from workspaces.models import Contract
+from workspaces.queries.paging import Page, newest_first
+
+MEMBERS_SHOWN = 500
+METRICS_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Members by what became of them; retries count in their original's place."""
+
+    members: int
+    launched: int
+    waiting: int
+    active: int
+    succeeded: int
+    failed: int
+    spent_gpu_ms: int
+
+    @property
+    def ended(self) -> int:
+        return self.succeeded + self.failed
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.ended // self.members
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    number: int
+    run: Run
+    parameters: dict[str, Any]  # those that the space varies
+    score: RunScore | None
+    metrics: dict[str, float]
+    spent_gpu_ms: int
+
+    def seconds(self, now: datetime) -> float | None:
+        return None if self.run.started_at is None else ((self.run.ended_at or now) - self.run.started_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTable:
+    """Launched members, best first, those without a finite score after them in their order."""
+
+    space: SearchSpace
+    axes: tuple[str, ...]  # names of what is varied, `seed` last where seeds are
+    metrics: tuple[str, ...]
+    rows: tuple[MemberRow, ...]
+    contract: Contract
+
+    @property
+    def best(self) -> MemberRow | None:
+        first = self.rows[0] if self.rows else None
+        return first if first and first.score and math.isfinite(first.score.value) else None
+
+
+def list_sweeps(*, cursor: str = "", size: int = 50) -> Page[Sweep]:
+    """Newest first."""
+    rows = Sweep.objects.select_related("benchmark", "agent", "agent_version", "pool", "requested_by")
+    return newest_first(rows, cursor=cursor, size=size)
+
+
+def find_sweep(text: str) -> Sweep:
+    return Sweep.objects.find(text, "benchmark", "agent", "agent_version", "pool", "requested_by")
+
+
+def progress_of(sweeps: Sequence[Sweep]) -> dict[uuid.UUID, Progress]:
+    """How far each is, in one look."""
+    states: dict[uuid.UUID, dict[int, RunStatus]] = {sweep.pk: {} for sweep in sweeps}
+    spent: Counter[uuid.UUID] = Counter()
+    rows = Run.objects.filter(sweep__in=states).order_by("created_at").values_list("sweep_id", "sweep_member", "status", "spent_gpu_ms")
+    for sweep_id, member, status, gpu_ms in rows:
+        states[sweep_id][member or 0] = RunStatus(status)  # a retry stands for what it repeats
+        spent[sweep_id] += gpu_ms
+    return {sweep.pk: _progress(sweep, Counter(states[sweep.pk].values()), spent[sweep.pk]) for sweep in sweeps}
+
+
+def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> Progress:
+    ended = sum(count for status, count in states.items() if status in TERMINAL)
+    active = sum(count for status, count in states.items() if status in ACTIVE)
+    launched = states.total()
+    return Progress(
+        members=sweep.members,
+        launched=launched,
+        waiting=launched - ended - active,
+        active=active,
+        succeeded=states[RunStatus.SUCCEEDED],
+        failed=ended - states[RunStatus.SUCCEEDED],
+        spent_gpu_ms=spent_gpu_ms,
+    )
+
+
+def table_of(sweep: Sweep) -> SweepTable:
+    """The members that have been launched, at most `MEMBERS_SHOWN` of them."""
+    space = read_space(sweep.space)
+    axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
+    runs = list(_newest_of_each(sweep).values())[:MEMBERS_SHOWN]
+    scores, metrics = scores_of(runs), _metrics(runs)
+    shared: Counter[str] = Counter(key for by_key in metrics.values() for key in by_key)
+    contract = runs[0].contract if runs else Contract.objects.filter(benchmark=sweep.benchmark).latest("version")
+    rows = [
+        MemberRow(
+            number=run.sweep_member or 0,
+            run=run,
+            parameters={name: run.seed if name == "seed" else run.parameters.get(name) for name in axes},
+            score=scores.get(run.pk),
+            metrics=metrics.get(run.pk, {}),
+            spent_gpu_ms=run.spent_gpu_ms,
+        )
+        for run in runs
+    ]
+    sign = -1 if contract.direction == Contract.Direction.MAXIMIZE else 1
+    rows.sort(key=lambda row: (0, sign * row.score.value, row.number) if _ranks(row) and row.score else (1, 0.0, row.number))
+    chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
+    return SweepTable(space=space, axes=axes, metrics=chosen, rows=tuple(rows), contract=contract)
+
+
+def words_of(sweep: Sweep) -> str:
+    """How many members, as the product that they are."""
+    return arithmetic(read_space(sweep.space))
+
+
+def _ranks(row: MemberRow) -> bool:
+    return row.score is not None and math.isfinite(row.score.value)
+
+
+def _newest_of_each(sweep: Sweep) -> dict[int, Run]:
+    """The newest run of each member, by its number: a retry stands for what it repeats."""
+    runs = Run.objects.filter(sweep=sweep).select_related("contract").defer("frozen").order_by("sweep_member", "created_at")
+    return {run.sweep_member: run for run in runs[: 2 * MEMBERS_SHOWN] if run.sweep_member is not None}
+
+
+def _metrics(runs: list[Run]) -> dict[uuid.UUID, dict[str, float]]:
+    """The last value of each series; those of the machine (`system/…`) say nothing about what was varied."""
+    rows = MetricSeries.objects.filter(run__in=runs, last__isnull=False).exclude(key__startswith="system/")
+    found: dict[uuid.UUID, dict[str, float]] = {}
+    for run_id, key, last in rows.values_list("run_id", "key", "last"):
+        if last is not None:
+            found.setdefault(run_id, {})[key] = last
+    return found

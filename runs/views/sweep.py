@@ -1,0 +1,152 @@
+"""Sweeps: the list, one with its members as lines and as a table, a new one, and the end of one."""
+
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from runs.commands.sweep import create_sweep, stop_any_sweep, stop_sweep
+from runs.forms.sweep import PREFIX, SweepForm
+from runs.models import Sweep
+from runs.parallel import parallel
+from runs.queries.estimate import cost_micros
+from runs.queries.launch_choices import launch_choices
+from runs.queries.sweep import MEMBERS_SHOWN, find_sweep, list_sweeps, progress_of, table_of, words_of
+from runs.queries.sweep_plan import SweepPlan, plan_sweep
+from runs.views.launch import FIELDS
+from runs.views.live import live
+from workspaces.access import Kind, Permission
+from workspaces.audit import Refusal
+from workspaces.models import Contract, NotFound
+from workspaces.pages import PageRequest, redirect
+from workspaces.queries.paging import BadCursor
+from workspaces.views.csv_file import Piece, csv_file
+
+
+def sweep_list(request: PageRequest) -> HttpResponseBase:
+    try:
+        page = list_sweeps(cursor=request.GET.get("after", ""))
+    except BadCursor:
+        page = list_sweeps()
+    progress = progress_of(page.items)
+    rows = [(sweep, progress[sweep.pk], words_of(sweep)) for sweep in page.items]
+    return render(request, "runs/sweep_list.html", {"rows": rows, "next_cursor": page.next or ""})
+
+
+def sweep_page(request: PageRequest, sweep: str) -> HttpResponseBase:
+    found = find_sweep(sweep)
+    context = _shown(request, found)
+    if request.GET.get("part") == "live":
+        response = live(request, "runs/sweep_live.html", context)
+        if found.status != Sweep.Status.RUNNING:
+            response["HX-Refresh"] = "true"  # what may be done with it has changed as well
+        return response
+    return render(request, "runs/sweep.html", context)
+
+
+def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
+    found = find_sweep(sweep)
+    table = table_of(found)
+    head = ("member", "run", "state", *table.axes, table.contract.metric, "standard error", *table.metrics, "GPU ms spent")
+
+    def piece(cursor: str) -> Piece:
+        return [
+            (
+                row.number, row.run.public_id, row.run.status, *(row.parameters[name] for name in table.axes),
+                row.score.value if row.score else None, row.score.standard_error if row.score else None,
+                *(row.metrics.get(key) for key in table.metrics), row.spent_gpu_ms,
+            )
+            for row in table.rows
+        ], ""  # fmt: skip
+
+    return csv_file(f"{request.workspace.slug}-sweep-{found.number}", head, piece, workspace_id=request.workspace.pk)
+
+
+def sweep_new(request: PageRequest) -> HttpResponseBase:
+    """GET shows the form, filled from the address; POST with `act=launch` asks for the sweep, any other looks what it would be."""
+    given = request.POST if request.method == "POST" else request.GET
+    form = SweepForm(given if given else None, launch_choices())
+    if request.method != "POST":
+        return _form(request, form)
+    if not form.is_valid():
+        return _form(request, form, status=422)
+    plan = _plan(form)
+    if request.POST.get("act") != "launch" or plan is None:
+        return _form(request, form, plan, status=200 if plan is not None else 422)
+    try:
+        made = create_sweep(actor=request.actor, **form.asked())
+    except (Refusal, NotFound) as fault:
+        _place(form, fault)
+        return _form(request, form, plan, status=409)
+    return redirect("sweep", request.workspace.slug, made.public_id)
+
+
+def sweep_stop(request: PageRequest, sweep: str) -> HttpResponseBase:
+    found = find_sweep(sweep)
+    reason = request.POST.get("reason", "").replace("\x00", "").strip()[:1000]
+    stop = stop_sweep if _is_own(request, found) else stop_any_sweep
+    stop(actor=request.actor, sweep=found, reason=reason)
+    return redirect("sweep", request.workspace.slug, found.public_id)
+
+
+def _plan(form: SweepForm) -> SweepPlan | None:
+    try:
+        return plan_sweep(form.request(), form.space())
+    except (Refusal, NotFound) as fault:
+        _place(form, fault)
+        return None
+
+
+def _place(form: SweepForm, fault: Refusal | NotFound) -> None:
+    """Each reason beside the field that it is about, where there is one."""
+    if isinstance(fault, NotFound):
+        form.add_error(None, f"There is no such {fault.noun} here any more; choose anew.")
+        return
+    for reason in fault.reasons:
+        axis = reason.partition(":")[0] if fault.field == "parameters" else fault.field.removeprefix("space.")
+        names = (f"{PREFIX}{axis}", axis, FIELDS.get(fault.field, ""))
+        form.add_error(next((name for name in names if name in form.fields), None), reason)
+
+
+def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, *, status: int = 200) -> HttpResponse:
+    template = "runs/sweep_form.html" if request.htmx and not request.htmx.boosted else "runs/sweep_new.html"
+    has_choices = bool(form.fields["benchmark"].choices[1:] and form.fields["agent"].choices[1:])  # type: ignore[attr-defined]  # both are ChoiceFields
+    cost = cost_micros(plan.gpu_ms, plan.prepared.pool.price_micros_per_gpu_hour) if plan else 0
+    return render(request, template, {"form": form, "plan": plan, "cost_micros": cost, "has_choices": has_choices}, status=status)
+
+
+def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
+    table = table_of(sweep)
+    result = "score" if any(row.score for row in table.rows) or not table.metrics else table.metrics[0]
+    results = [row.metrics.get(result) if result != "score" else row.score.value if row.score else None for row in table.rows]
+    members = [
+        (row.run.public_id, [*(row.parameters[name] for name in table.axes), value]) for row, value in zip(table.rows, results, strict=True)
+    ]
+    now = timezone.now()
+    descends = result == "score" and table.contract.direction == Contract.Direction.MINIMIZE
+    return {
+        "sweep": sweep,
+        "progress": progress_of([sweep])[sweep.pk],
+        "words": words_of(sweep),
+        "table": table,
+        "rows": [
+            (
+                row,
+                [row.parameters[name] for name in table.axes],
+                [row.metrics.get(key) for key in table.metrics],
+                row.seconds(now),
+            )
+            for row in table.rows
+        ],
+        "chart": parallel([*table.axes, table.contract.metric if result == "score" else result], members, descends=descends),
+        "result": table.contract.metric if result == "score" else result,
+        "is_cut": len(table.rows) >= MEMBERS_SHOWN,
+        "is_live": sweep.status == Sweep.Status.RUNNING,
+        "may_stop": sweep.status == Sweep.Status.RUNNING
+        and request.rights.allows(Permission.CANCEL_RUN if _is_own(request, sweep) else Permission.MANAGE_QUEUE, Kind.RUN),
+    }
+
+
+def _is_own(request: PageRequest, sweep: Sweep) -> bool:
+    return request.actor.user is not None and sweep.requested_by_id == request.actor.user.pk

@@ -1,0 +1,172 @@
+"""Sweeps in the browser's and the API's words: the form says the arithmetic first, the page ranks members, foreign ones are missing."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from runs.jobs.advance import advance_sweep
+from runs.models import Run, Sweep
+from tests.factories import make_member, make_workspace
+from tests.factories_pages import add_series, score_runs
+from tests.factories_people import make_token
+from tests.factories_registry import make_agent_version
+from tests.factories_runs import HOUR, Laboratory, make_laboratory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "rate": {"type": "number", "minimum": 0, "default": 0.1},
+        "width": {"type": "integer", "maximum": 64, "description": "Units of the layer."},
+        "act": {"type": "string", "enum": ["relu", "tanh"]},
+    },
+}
+NEW = "/workspaces/lab/sweeps/new/"
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    made = make_laboratory()
+    with made.opened():
+        make_agent_version(made.owner, slug="sweeper", parameter_schema=SCHEMA, wall_seconds=60)
+    return made
+
+
+def sign_in(laboratory: Laboratory) -> Client:
+    client = Client()
+    assert laboratory.owner.user
+    client.force_login(laboratory.owner.user)
+    return client
+
+
+def asked(**given: str) -> dict[str, str]:
+    return {"benchmark": "accuracy", "agent": "sweeper", "datasets": "table", "gpu_hours": "0.5", **given}
+
+
+def test_the_form_says_how_many_and_what_they_reserve_before_anything_is_written(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    page = client.post(NEW, asked(**{"v.rate": "0.1, 0.01", "v.act": "relu, tanh", "v.width": "32", "seeds": "1..3"})).content.decode()
+    assert "2 act × 2 rate × 3 seeds" in page
+    assert "6 GPU-hours" in page
+    with laboratory.opened():
+        assert not Sweep.objects.exists()
+
+
+def test_a_form_becomes_a_sweep_and_one_value_no_axis(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    answer = client.post(NEW, asked(act="launch", reason="what matters", **{"v.rate": "0.1, 0.01", "v.act": "relu, tanh", "v.width": "32"}))
+    assert answer.status_code == 303
+    with laboratory.opened():
+        sweep = Sweep.objects.get()
+        assert sweep.space == {"kind": "grid", "axes": {"rate": [0.1, 0.01], "act": ["relu", "tanh"]}}
+        assert (sweep.request["parameters"], sweep.members, sweep.purpose) == ({"width": 32}, 4, "what matters")
+    assert client.get(answer["Location"]).status_code == 200
+
+
+def test_ranges_are_drawn_from(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    client.post(NEW, asked(act="launch", draws="7", draw_seed="5", **{"v.rate": "0.001..1 log", "v.width": "8..64"}))
+    with laboratory.opened():
+        axes = {"rate": {"low": 0.001, "high": 1, "scale": "log"}, "width": {"low": 8, "high": 64, "scale": "integer"}}
+        assert Sweep.objects.get().space == {"kind": "sampler", "axes": axes, "count": 7, "seed": 5}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"v.width": "32, 65"}, "greater than the maximum"),
+        ({"v.rate": "0.1, fast"}, "Write values with commas"),
+        ({"v.rate": "0.1..1"}, "a range is for a sampler"),
+        ({"v.rate": "0.1, 0.1"}, "names 0.1 twice"),
+        ({"v.rate": "NaN, 1"}, "Write values with commas"),
+        ({"seeds": "1, 2, 1"}, "Seed 1 stands twice"),
+        ({"seeds": "1..100000"}, "not between 1 and 1,000"),
+        ({"seeds": "one"}, "whole numbers"),
+        ({}, "varies something"),
+        ({"v.rate": ",".join(map(str, range(201)))}, "201 rate = 201 members"),
+        ({"benchmark": "elsewhere", "v.rate": "1, 2"}, "Select a valid choice"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_is_lost(laboratory: Laboratory, given: dict[str, str], words: str) -> None:
+    answer = sign_in(laboratory).post(NEW, asked(act="launch", reason="kept words", **given))
+    page = answer.content.decode()
+    assert answer.status_code in (409, 422)
+    assert words in page
+    assert "kept words" in page
+    with laboratory.opened():
+        assert not Sweep.objects.exists()
+
+
+def test_the_page_ranks_members_and_shows_what_was_varied(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    client.post(NEW, asked(act="launch", name="<b>first</b>", **{"v.rate": "0.1, 0.01", "v.width": "32, 64"}))
+    advance_sweep(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        sweep = Sweep.objects.get()
+        runs = list(Run.objects.order_by("sweep_member"))
+        score_runs(actor=laboratory.owner, scores={runs[0]: (0.7, 0.01), runs[2]: (0.9, 0.02), runs[3]: (float("nan"), None)})
+        add_series(runs[1], "loss", [1.0, 0.5])
+    page = client.get(f"/workspaces/lab/sweeps/{sweep.public_id}/").content.decode()
+    assert "&lt;b&gt;first" in page
+    assert "<b>first" not in page
+    places = [page.index(f"{run.public_id}/") for run in (runs[2], runs[0])]
+    assert places == sorted(places)
+    assert page.count("parallel-line") == 4
+    text = b"".join(client.get(f"/workspaces/lab/sweeps/{sweep.public_id}/csv/")).decode()  # type: ignore[call-overload]  # a stream
+    assert text.splitlines()[0] == "member,run,state,rate,width,accuracy,standard error,loss,GPU ms spent"
+    assert [line.split(",")[0] for line in text.splitlines()[1:]] == ["3", "1", "2", "4"]
+
+
+def test_a_sweep_by_api_is_asked_for_watched_and_stopped(laboratory: Laboratory) -> None:
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "run:write")
+    headers = {"Authorization": f"Bearer {secret}"}
+    client = Client(headers=headers)
+    base = "/api/v1/workspaces/lab/sweeps"
+    body = {"benchmark_id": "accuracy", "agent_id": "sweeper", "dataset_ids": ["table"], "budget": {"gpu_hours": 0.5}, "reason": "by script",
+            "space": {"kind": "grid", "axes": {"rate": [0.1, 0.01]}, "seeds": [1, 2]}}  # fmt: skip
+    made = client.post(base, json.dumps(body), content_type="application/json", headers={"Idempotency-Key": "one"})
+    again = client.post(base, json.dumps(body), content_type="application/json", headers={"Idempotency-Key": "one"})
+    assert (made.status_code, again.json()["id"]) == (201, made.json()["id"])
+    assert made.json()["members"] == "2 rate × 2 seeds"
+    advance_sweep(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        score_runs(actor=laboratory.owner, scores={Run.objects.get(sweep_member=3): (0.9, 0.02)})
+    members = client.get(f"{base}/{made.json()['id']}/members").json()
+    assert [(row["member"], row["parameters"]) for row in members["items"]][:2] == [
+        (3, {"rate": 0.01, "seed": 1}),
+        (1, {"rate": 0.1, "seed": 1}),
+    ]
+    assert client.get(f"{base}/{made.json()['id']}").json()["progress"]["launched"] == 4
+    stopped = client.post(f"{base}/{made.json()['id']}/stop", json.dumps({"reason": "enough"}), content_type="application/json")
+    assert (stopped.status_code, stopped.json()["status"]) == (200, "stopped")
+    refused = client.post(base, json.dumps(body | {"space": {"kind": "grid", "axes": {"rate": []}}}), content_type="application/json")
+    assert (refused.status_code, "no value" in refused.text) == (422, True)
+    assert client.get(base).json()["items"][0]["id"] == made.json()["id"]
+
+
+def test_a_sweep_of_another_workspace_is_missing(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    client.post(NEW, asked(act="launch", **{"v.rate": "0.1, 0.01"}))
+    with laboratory.opened():
+        sweep = Sweep.objects.get().public_id
+    _, owner = make_workspace("other")
+    stranger = Client()
+    assert owner.user
+    stranger.force_login(owner.user)
+    assert stranger.get(f"/workspaces/other/sweeps/{sweep}/").status_code == 404
+    viewer = make_member(laboratory.workspace, "viewer", "vera")
+    assert viewer.user
+    client.force_login(viewer.user)
+    assert client.get(f"/workspaces/lab/sweeps/{sweep}/").status_code == 200
+    assert client.get(NEW).status_code == 403
+    assert client.post(f"/workspaces/lab/sweeps/{sweep}/stop/").status_code == 403
+
+
+def test_budget_of_each_member_is_reserved_when_it_is_launched(laboratory: Laboratory) -> None:
+    sign_in(laboratory).post(NEW, asked(act="launch", **{"v.rate": "0.1, 0.01"}))
+    advance_sweep(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        assert sum(run.reserved_gpu_ms for run in Run.objects.all()) == 2 * HOUR // 2
