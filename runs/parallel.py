@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.charts import WIDTH, Tick, log_ticks, ticks
-from workspaces import units
 
 HEIGHT = 240  # px
 ROOM = 12  # px above and below the outermost values, so that no line runs along the edge
@@ -124,7 +123,7 @@ def _marks(scale: _Scale, column: list[Any]) -> tuple[Tick, ...]:
         at = [10**power for power in log_ticks(scale.low, scale.high)]
     else:
         at = ticks(scale.low, scale.high)
-    return tuple(Tick(f"{scale.down(value):.1f}", units.number(value)) for value in at)
+    return tuple(Tick(f"{scale.down(value):.1f}", _word(value)) for value in at)
 
 
 def _tones(results: list[Any], descends: bool) -> list[int]:
@@ -159,6 +158,6 @@ def _word(value: Any) -> str:
     if value is None:
         return "—"
     if _is_number(value):
-        return units.number(value)
+        return f"{value:.4g}"
     text = value if isinstance(value, str) else _spelled(value)
     return text if len(text) <= 24 else text[:23] + "…"

@@ -55,18 +55,29 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class SweepTable:
-    """Launched members, best first, those without a finite score after them in their order."""
+    """Launched members by one result, best first, those without a number after them in their order."""
 
     space: SearchSpace
     axes: tuple[str, ...]  # names of what is varied, `seed` last where seeds are
     metrics: tuple[str, ...]
     rows: tuple[MemberRow, ...]
     contract: Contract
+    by: str  # the metric that orders; empty: the score
+    descends: bool  # is less better?
+    is_scored: bool
+
+    @property
+    def result(self) -> str:
+        """What orders, in words."""
+        return self.by or self.contract.metric
+
+    def value(self, row: MemberRow) -> float | None:
+        return value_of(row, self.by)
 
     @property
     def best(self) -> MemberRow | None:
         first = self.rows[0] if self.rows else None
-        return first if first and first.score and math.isfinite(first.score.value) else None
+        return first if first and first.score and math.isfinite(first.score.value) and not self.by else None
 
 
 def list_sweeps(*, cursor: str = "", size: int = 50) -> Page[Sweep]:
@@ -105,14 +116,18 @@ def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> 
     )
 
 
-def table_of(sweep: Sweep) -> SweepTable:
-    """The members that have been launched, at most `MEMBERS_SHOWN` of them."""
+def table_of(sweep: Sweep, *, by: str = "", best: str = "") -> SweepTable:
+    """The members that have been launched, at most `MEMBERS_SHOWN` of them, by their score or by the last value of the metric `by`; `best` is
+    `low` or `high`, the contract's direction where it is neither. Without any score, the metric that most of them have."""
     space = read_space(sweep.space)
     axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
     runs = list(_newest_of_each(sweep).values())[:MEMBERS_SHOWN]
     scores, metrics = scores_of(runs), _metrics(runs)
     shared: Counter[str] = Counter(key for by_key in metrics.values() for key in by_key)
+    chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
+    by = by if by in shared else "" if scores or not chosen else chosen[0]
     contract = runs[0].contract if runs else Contract.objects.filter(benchmark=sweep.benchmark).latest("version")
+    descends = best == "low" if best in ("low", "high") else contract.direction == Contract.Direction.MINIMIZE
     rows = [
         MemberRow(
             number=run.sweep_member or 0,
@@ -124,19 +139,26 @@ def table_of(sweep: Sweep) -> SweepTable:
         )
         for run in runs
     ]
-    sign = -1 if contract.direction == Contract.Direction.MAXIMIZE else 1
-    rows.sort(key=lambda row: (0, sign * row.score.value, row.number) if _ranks(row) and row.score else (1, 0.0, row.number))
-    chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
-    return SweepTable(space=space, axes=axes, metrics=chosen, rows=tuple(rows), contract=contract)
+    sign = 1 if descends else -1
+
+    def place(row: MemberRow) -> tuple[int, float, int]:
+        value = value_of(row, by)
+        return (0, sign * value, row.number) if value is not None and math.isfinite(value) else (1, 0.0, row.number)
+
+    return SweepTable(
+        space=space, axes=axes, metrics=chosen, rows=tuple(sorted(rows, key=place)), contract=contract, by=by, descends=descends,
+        is_scored=bool(scores),
+    )  # fmt: skip
+
+
+def value_of(row: MemberRow, by: str) -> float | None:
+    """The last value of the metric `by`, or the score where it is empty."""
+    return row.metrics.get(by) if by else row.score.value if row.score else None
 
 
 def words_of(sweep: Sweep) -> str:
     """How many members, as the product that they are."""
     return arithmetic(read_space(sweep.space))
-
-
-def _ranks(row: MemberRow) -> bool:
-    return row.score is not None and math.isfinite(row.score.value)
 
 
 def _newest_of_each(sweep: Sweep) -> dict[int, Run]:

@@ -12,13 +12,13 @@ from runs.models import Sweep
 from runs.parallel import parallel
 from runs.queries.estimate import cost_micros
 from runs.queries.launch_choices import launch_choices
-from runs.queries.sweep import MEMBERS_SHOWN, find_sweep, list_sweeps, progress_of, table_of, words_of
+from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
 from runs.views.launch import FIELDS
 from runs.views.live import live
 from workspaces.access import Kind, Permission
 from workspaces.audit import Refusal
-from workspaces.models import Contract, NotFound
+from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
 from workspaces.views.csv_file import Piece, csv_file
@@ -47,7 +47,7 @@ def sweep_page(request: PageRequest, sweep: str) -> HttpResponseBase:
 
 def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
     found = find_sweep(sweep)
-    table = table_of(found)
+    table = _table(request, found)
     head = ("member", "run", "state", *table.axes, table.contract.metric, "standard error", *table.metrics, "GPU ms spent")
 
     def piece(cursor: str) -> Piece:
@@ -117,35 +117,29 @@ def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, 
 
 
 def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
-    table = table_of(sweep)
-    result = "score" if any(row.score for row in table.rows) or not table.metrics else table.metrics[0]
-    results = [row.metrics.get(result) if result != "score" else row.score.value if row.score else None for row in table.rows]
-    members = [
-        (row.run.public_id, [*(row.parameters[name] for name in table.axes), value]) for row, value in zip(table.rows, results, strict=True)
-    ]
+    table = _table(request, sweep)
+    members = [(row.run.public_id, [*(row.parameters[name] for name in table.axes), table.value(row)]) for row in table.rows]
     now = timezone.now()
-    descends = result == "score" and table.contract.direction == Contract.Direction.MINIMIZE
     return {
         "sweep": sweep,
         "progress": progress_of([sweep])[sweep.pk],
         "words": words_of(sweep),
         "table": table,
         "rows": [
-            (
-                row,
-                [row.parameters[name] for name in table.axes],
-                [row.metrics.get(key) for key in table.metrics],
-                row.seconds(now),
-            )
+            (row, [row.parameters[name] for name in table.axes], [row.metrics.get(key) for key in table.metrics], row.seconds(now))
             for row in table.rows
         ],
-        "chart": parallel([*table.axes, table.contract.metric if result == "score" else result], members, descends=descends),
-        "result": table.contract.metric if result == "score" else result,
+        "heads": [(key, "low" if key == table.by and not table.descends else "high") for key in table.metrics],
+        "chart": parallel([*table.axes, table.result], members, descends=table.descends),
         "is_cut": len(table.rows) >= MEMBERS_SHOWN,
         "is_live": sweep.status == Sweep.Status.RUNNING,
         "may_stop": sweep.status == Sweep.Status.RUNNING
         and request.rights.allows(Permission.CANCEL_RUN if _is_own(request, sweep) else Permission.MANAGE_QUEUE, Kind.RUN),
     }
+
+
+def _table(request: PageRequest, sweep: Sweep) -> SweepTable:
+    return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""))
 
 
 def _is_own(request: PageRequest, sweep: Sweep) -> bool:

@@ -12,7 +12,7 @@ def test_lines_go_from_value_to_value_and_better_ones_lie_above() -> None:
         ("a", f"M0.0 {bottom:.1f}L1000.0 {bottom:.1f}", 1),
         ("b", f"M0.0 {top:.1f}L1000.0 {top:.1f}", 5),
     ]
-    assert chart.lines[1].label == "width 64 · accuracy 0.9000"
+    assert chart.lines[1].label == "width 64 · accuracy 0.9"
     assert [(axis.name, axis.at, axis.anchor) for axis in chart.axes] == [("width", "0.00%", "start"), ("accuracy", "100.00%", "end")]
 
 

@@ -115,7 +115,7 @@ def test_the_page_ranks_members_and_shows_what_was_varied(laboratory: Laboratory
     places = [page.index(f"{run.public_id}/") for run in (runs[2], runs[0])]
     assert places == sorted(places)
     assert page.count("parallel-line") == 4
-    text = b"".join(client.get(f"/workspaces/lab/sweeps/{sweep.public_id}/csv/")).decode()  # type: ignore[call-overload]  # a stream
+    text = b"".join(client.get(f"/workspaces/lab/sweeps/{sweep.public_id}/csv/")).decode()
     assert text.splitlines()[0] == "member,run,state,rate,width,accuracy,standard error,loss,GPU ms spent"
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == ["3", "1", "2", "4"]
 
