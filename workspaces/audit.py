@@ -74,7 +74,9 @@ class Draft:
     def changing(self, *rows: models.Model) -> None:
         """Call before the change: remembers the row's hash."""
         known = {id(subject.row) for subject in self.subjects}
-        self.subjects.extend(Subject(row=row, before_hash=row_hash(row)) for row in rows if id(row) not in known)
+        fresh = [row for row in rows if id(row) not in known]
+        hashes = row_hashes(fresh)
+        self.subjects.extend(Subject(row=row, before_hash=hashes.get(row.pk, "")) for row in fresh)
 
     def deleting(self, *rows: models.Model) -> None:
         """Call before the deletion: remembers key, label and hash."""

@@ -6,7 +6,7 @@ from workspaces.models.base import NotFound, Owned, Row, Telemetry
 from workspaces.models.benchmark import Benchmark, Contract
 from workspaces.models.blob import Blob
 from workspaces.models.budget import LedgerAccount, LedgerEntry, Limit, Unit
-from workspaces.models.dataset import Dataset, DatasetFile, DatasetVersion
+from workspaces.models.dataset import Dataset, DatasetFile, DatasetPiece, DatasetVersion
 from workspaces.models.declared import DeclaredName
 from workspaces.models.event import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, SiteEvent
 from workspaces.models.idempotency import IdempotencyKey, SiteIdempotencyKey
@@ -22,7 +22,7 @@ from workspaces.models.workspace import Workspace
 
 __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
-    "Contract", "Dataset", "DatasetFile", "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
+    "Contract", "Dataset", "DatasetFile", "DatasetPiece", "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
     "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Objective", "Owned", "Pool", "Row",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip

@@ -1,4 +1,8 @@
-"""A dataset and its versions. A version is frozen: its hash is the SHA-256 of its manifest (path, SHA-256, bytes of every file)."""
+"""A dataset and its versions. A version is frozen: its hash is the SHA-256 of its manifest (path, SHA-256, bytes of every file).
+
+A live dataset grows by pieces that runs make. Windows are cut off it: each takes the pieces that no window has yet, and is a dataset of its
+own with one frozen version, so that a run can name it.
+"""
 
 from django.conf import settings
 from django.db import models
@@ -22,10 +26,27 @@ class Dataset(Owned):
     description = models.TextField(blank=True, max_length=20_000)
     origin = models.CharField(max_length=12, choices=Origin, default=Origin.PRIVATE)
     licence = models.CharField(max_length=200, blank=True)
+    is_live = models.BooleanField(default=False, help_text="grows by the pieces that runs make, and is cut into windows")
+    window_records = models.BigIntegerField(null=True, blank=True, help_text="a window is cut by itself once so many records wait")
+    window_of = owned_key("workspaces.Dataset", null=True, related_name="windows")
+    window_number = models.PositiveIntegerField(null=True, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
 
     class Meta(Owned.Meta):
-        constraints = [*Owned.Meta.constraints, unique_slug("dataset_slug_once")]
+        constraints = [
+            *Owned.Meta.constraints,
+            *same_workspace("dataset", "window_of"),
+            unique_slug("dataset_slug_once"),
+            models.UniqueConstraint(fields=["workspace", "window_of", "window_number"], name="dataset_window_once"),
+            models.CheckConstraint(
+                condition=models.Q(window_of=None, window_number=None) | models.Q(window_of__isnull=False, window_number__gte=1),
+                name="dataset_window",
+            ),
+            models.CheckConstraint(condition=~models.Q(is_live=True, window_of__isnull=False), name="dataset_window_is_frozen"),
+            models.CheckConstraint(
+                condition=models.Q(window_records=None) | models.Q(window_records__gte=1, is_live=True), name="dataset_window_records"
+            ),
+        ]
 
 
 class DatasetVersion(Owned):
@@ -75,3 +96,32 @@ class DatasetFile(Owned):
             *same_workspace("datasetfile", "version", "blob"),
             models.UniqueConstraint(fields=["workspace", "version", "path"], name="datasetfile_path_once"),
         ]
+
+
+class DatasetPiece(Owned):
+    """What one run has added to a live dataset: one file, in the order in which it came."""
+
+    prefix = "piece"
+    shared_by = {"dataset": "dataset_id"}
+
+    dataset = owned_key("workspaces.Dataset", related_name="pieces")
+    number = models.PositiveIntegerField(help_text="counts the dataset's pieces; windows take them in this order")
+    path = models.CharField(max_length=1024)
+    blob = owned_key("workspaces.Blob")
+    records = models.BigIntegerField()
+    made_by_run_id = models.UUIDField()
+    window = owned_key("workspaces.Dataset", null=True, related_name="window_pieces")
+
+    class Meta(Owned.Meta):
+        constraints = [
+            *Owned.Meta.constraints,
+            *same_workspace("datasetpiece", "dataset", "blob", "window"),
+            models.UniqueConstraint(fields=["workspace", "dataset", "number"], name="datasetpiece_number_once"),
+            models.UniqueConstraint(fields=["workspace", "dataset", "made_by_run_id", "path"], name="datasetpiece_of_run_once"),
+            models.CheckConstraint(condition=models.Q(records__gte=0), name="datasetpiece_records"),
+        ]
+        indexes = [models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting")]
+
+    @property
+    def label(self) -> str:
+        return f"{self.dataset.name}, piece {self.number}"

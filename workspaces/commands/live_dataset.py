@@ -1,0 +1,126 @@
+"""Live datasets: pieces that runs add, and the windows that are cut off them."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from workspaces.access import Actor, Kind, Permission
+from workspaces.audit import Draft, Refusal, command
+from workspaces.commands.blob import StoredFile
+from workspaces.commands.dataset import MAX_FILES, manifest_hash
+from workspaces.commands.registry import create_named, insert
+from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, User
+from workspaces.units import plural
+from workspaces.verbs import Verb
+
+MOST_RECORDS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file that a run has made for a live dataset, its row already there."""
+
+    path: str
+    blob: Blob
+    records: int
+
+
+@command(Verb.DATASET_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
+def make_live(event: Draft, *, actor: Actor, dataset: Dataset, window_records: int | None = None, reason: str = "") -> Dataset:
+    """Let runs add to a dataset; `window_records`: cut a window by itself once so many records wait, never where None. Repeated, it changes
+    that number."""
+    event.reason = reason
+    dataset = _locked(dataset)
+    if dataset.window_of_id is not None:
+        raise Refusal(f"{dataset.name} is a window and stays as it was cut.")
+    if window_records is not None and not 1 <= window_records <= MOST_RECORDS:
+        raise Refusal(f"A window holds between 1 and {MOST_RECORDS:,} records.", field="window_records")
+    if dataset.is_live and dataset.window_records == window_records:
+        raise Refusal("Nothing would change.")
+    event.change(dataset, is_live=True, window_records=window_records)
+    return dataset
+
+
+@command(Verb.DATASET_WINDOW_CUT, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
+def cut_window(event: Draft, *, actor: Actor, dataset: Dataset, records: int | None = None, reason: str = "") -> Dataset:
+    """Freeze what waits as the next window `<slug>-window-<n>`; with `records`, the oldest pieces that together hold at least so many."""
+    event.reason = reason
+    assert actor.user is not None
+    return cut(event, dataset=_locked(dataset), records=records, by=actor.user)
+
+
+def grow(event: Draft, *, dataset: Dataset, pieces: Sequence[Piece], run_id: uuid.UUID, by: User) -> list[DatasetPiece]:
+    """Within the command that ends a run: what it made for a live dataset. A piece that the run has brought before is not brought again. Cuts
+    windows where enough waits for one."""
+    dataset = _locked(dataset)
+    known = set(DatasetPiece.objects.filter(dataset=dataset, made_by_run_id=run_id).values_list("path", flat=True))
+    last = DatasetPiece.objects.filter(dataset=dataset).order_by("-number").values_list("number", flat=True).first() or 0
+    fresh = [piece for piece in pieces if piece.path not in known]
+    rows = [
+        DatasetPiece(
+            dataset=dataset, number=last + place, path=piece.path, blob=piece.blob, records=min(piece.records, MOST_RECORDS), made_by_run_id=run_id
+        )
+        for place, piece in enumerate(fresh, start=1)
+    ]  # fmt: skip
+    DatasetPiece.objects.bulk_create(rows)
+    event.created(*rows)
+    if rows and dataset.window_records:
+        while sum(waiting(dataset).values_list("records", flat=True)) >= dataset.window_records:
+            cut(event, dataset=dataset, records=dataset.window_records, by=by)
+    return rows
+
+
+def cut(event: Draft, *, dataset: Dataset, records: int | None, by: User) -> Dataset:
+    """Part of the commands that cut; the dataset's row is locked, so that what arrives meanwhile waits for the next window."""
+    if not dataset.is_live:
+        raise Refusal(f"{dataset.name} does not grow by runs, so there is nothing to cut a window off.")
+    taken: list[DatasetPiece] = []
+    for piece in waiting(dataset).select_related("blob")[:MAX_FILES]:
+        taken.append(piece)
+        if records is not None and sum(each.records for each in taken) >= records:
+            break
+    total = sum(each.records for each in taken)
+    if not taken:
+        raise Refusal(f"Nothing has been added to {dataset.name} since its last window.")
+    if records is not None and total < records:
+        raise Refusal(f"A window of {records:,} records is asked for; {plural(total, 'record waits', 'records wait')}.", field="records")
+    number = (dataset.windows.order_by("-window_number").values_list("window_number", flat=True).first() or 0) + 1
+    window = create_named(
+        event, Dataset, actor=Actor.of(by), slug=f"{dataset.slug[:48]}-window-{number}", name=f"{dataset.name[:180]}, window {number}", id=None,
+        description=f"Pieces {taken[0].number} to {taken[-1].number} of {dataset.name}.", origin=dataset.origin, licence=dataset.licence,
+        window_of=dataset, window_number=number,
+    )  # fmt: skip
+    files = [(StoredFile(_path(piece), piece.blob.sha256, piece.blob.bytes, piece.records), piece.blob) for piece in taken]
+    version = insert(
+        event,
+        DatasetVersion(
+            dataset=window, number=1, role=DatasetVersion.Role.TRAIN, content_hash=manifest_hash([file for file, _ in files]),
+            bytes=sum(file.bytes for file, _ in files), records=total, source=f"{dataset.slug}, pieces {taken[0].number} to {taken[-1].number}",
+            created_by=by,
+        ),
+    )  # fmt: skip
+    rows = [DatasetFile(version=version, path=file.path, blob=blob) for file, blob in files]
+    DatasetFile.objects.bulk_create(rows)
+    event.created(*rows)
+    event.changing(*taken)
+    DatasetPiece.objects.filter(pk__in=[piece.pk for piece in taken]).update(window=window)
+    event.details.setdefault("windows", []).append({"window": window.slug, "pieces": len(taken), "records": total})
+    if event.verb == Verb.DATASET_WINDOW_CUT:
+        event.about = window
+    return window
+
+
+def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
+    """Pieces that no window has yet, in their order."""
+    return DatasetPiece.objects.filter(dataset=dataset, window=None).order_by("number")
+
+
+def _locked(dataset: Dataset) -> Dataset:
+    return Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+
+
+def _path(piece: DatasetPiece) -> str:
+    """Where the piece stands in its window: two runs may call their files the same."""
+    return f"{piece.number:06d}-{piece.path.rsplit('/', 1)[-1]}"[:1024]
