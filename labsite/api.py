@@ -1,15 +1,17 @@
 """The API as a whole, `/api/v1`: routers of both floors behind one door, one OpenAPI document, one form of error (RFC 9457)."""
 
+from collections.abc import Callable
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 import runs.api
 import workspaces.api
-from workspaces.api.door import failed, problem, through_door
+from workspaces.api.door import failed, through_door
+from workspaces.api.problem import missing, not_allowed, problem
 from workspaces.audit import Denied, Refusal
 from workspaces.models import NotFound
 from workspaces.queries.paging import BadCursor
@@ -66,6 +68,11 @@ def plain_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem(error.status_code, str(error))
 
 
+@api.exception_handler(Http404)
+def not_there(request: HttpRequest, error: Http404) -> HttpResponse:
+    return missing("thing")
+
+
 for kind in (NotFound, Denied, Refusal, BadCursor):
     api.add_exception_handler(kind, failed)
 
@@ -73,9 +80,22 @@ for kind in (NotFound, Denied, Refusal, BadCursor):
 def guarded_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
     """Ninja's URLs with every view behind the door; the OpenAPI document is public."""
     patterns: list[URLPattern | URLResolver] = [pattern for pattern in api.urls[0] if getattr(pattern, "name", "") == "openapi-json"]
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            pattern.callback = _read_only(pattern.callback)
     for bound in api._get_bound_routers():
         views = [view for view in bound.path_operations.values() for _ in view.operations]
         for pattern, view in zip(bound.urls_paths(bound.prefix), views, strict=True):
             pattern.callback = through_door(view)
             patterns.append(pattern)
     return patterns, "ninja", "api"
+
+
+def _read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Ninja's view of the document answers every method."""
+
+    def read(request: HttpRequest, **captured: Any) -> HttpResponse:
+        return view(request, **captured) if request.method in ("GET", "HEAD") else not_allowed(request.method, ["GET"])
+
+    setattr(read, "csrf_exempt", True)  # nothing is written
+    return read

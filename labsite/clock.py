@@ -70,6 +70,8 @@ class Clock:
         """Names of the jobs that a workspace wants this second."""
         if workspace.open_attempts:
             yield "watch_attempts"
+        if workspace.collecting:
+            yield "collect_attempt"
         if workspace.queued:
             yield "dispatch_run"  # looks at the whole queue of the workspace, whichever bell was lost
         swept = self.swept.get(workspace.workspace_id)

@@ -8,6 +8,7 @@ import redis
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import Group
+from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, reverse
@@ -122,7 +123,7 @@ def person_password(request: PageRequest, username: str) -> HttpResponse:
 
 def _person(request: PageRequest, username: str, form: forms.Form | None = None, status: int = 200) -> HttpResponse:
     user = find_person(username)
-    groups = [group for group in people_groups() if user.groups.filter(pk=group.pk).exists()]
+    groups = people_groups().filter(user=user)
     context = {"person": user, "groups": groups, "form": form or SiteRolesForm(initial={"roles": user.site_roles})}
     return _show(request, "console-person-list", context, template="person", status=status)
 
@@ -141,7 +142,7 @@ def group_list(request: PageRequest) -> HttpResponse:
         status = _carry_out(request, form, create_group)
         if not status:
             return redirect("console-group-list")
-    rows = [{"group": group, "size": group.user_set.count()} for group in people_groups()]
+    rows = [{"group": group, "size": group.size} for group in people_groups().annotate(size=Count("user"))]
     return _show(request, "console-group-list", {"rows": rows, "form": form}, status=status)
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import HttpRequest, HttpResponse
+
+from workspaces.api.problem import problem, wants_problem
+from workspaces.text import is_storable
 
 Next = Callable[[HttpRequest], HttpResponse]
 
@@ -28,7 +31,7 @@ def refuse_strangers_bodies(get_response: Next) -> Next:
             announced.isdigit() and int(announced) > settings.API_BODY_BYTES
         )
         if large and not request.user.is_authenticated and "Authorization" not in request.headers:
-            return HttpResponse("Sign in before sending this much.\n", status=413, content_type="text/plain")
+            return _refused(request, 413, "Sign in before sending this much.")
         return get_response(request)
 
     return middleware
@@ -40,10 +43,14 @@ def refuse_unreadable(get_response: Next) -> Next:
     def middleware(request: HttpRequest) -> HttpResponse:
         texts = [request.path_info, *(text for pair in request.GET.lists() for text in (pair[0], *pair[1]))]
         for text in texts:
-            if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-                return HttpResponseBadRequest(
-                    "The address holds a character that cannot be read (NUL or half a surrogate pair).\n", content_type="text/plain"
-                )
+            if not is_storable(text):
+                return _refused(request, 400, "The address holds a character that cannot be read (NUL or half a surrogate pair).")
         return get_response(request)
 
     return middleware
+
+
+def _refused(request: HttpRequest, status: int, words: str) -> HttpResponse:
+    if wants_problem(request):
+        return problem(status, words)
+    return HttpResponse(f"{words}\n", status=status, content_type="text/plain")

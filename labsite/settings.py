@@ -74,7 +74,6 @@ INSTALLED_APPS = [
     "runs",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.humanize",
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.sessions",
@@ -88,7 +87,6 @@ INSTALLED_APPS = [
     "django_structlog",
     "guardian",
     "heroicons",
-    "template_partials",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -166,9 +164,15 @@ _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 _redis_url = env.str("REDIS_URL", default=_embedded.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
 if _worker.startswith("gw"):
     _redis_url = _redis_url.replace("db=0", f"db={int(_worker[2:]) + 1}")
-QUEUES = ("dispatch", "watch", "default")
+QUEUES = ("dispatch", "watch", "collect", "default")
+_seconds = {"collect": 3600}  # of one job; collecting goes on in the next one
 RQ_QUEUES = {
-    name: {"URL": _redis_url, "DEFAULT_TIMEOUT": 600, "DEFAULT_RESULT_TTL": 0, "SERIALIZER": "rq.serializers.JSONSerializer"}
+    name: {
+        "URL": _redis_url,
+        "DEFAULT_TIMEOUT": _seconds.get(name, 600),
+        "DEFAULT_RESULT_TTL": 0,
+        "SERIALIZER": "rq.serializers.JSONSerializer",
+    }
     for name in QUEUES
 }
 
@@ -186,8 +190,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "workspace-list"
+LOGIN_REDIRECT_URL = "start"
 ACCOUNT_ADAPTER = "labsite.accounts.Adapter"
+ACCOUNT_FORMS = {"login": "labsite.sign_in.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"

@@ -15,3 +15,9 @@ urlpatterns = [
     path("", include("workspaces.urls")),  # first: `/workspaces/new/` is no workspace named new
     path("", include("runs.urls")),
 ]
+
+# Django's names for what answers where no view does.
+handler400 = "labsite.errors.bad_request"
+handler403 = "labsite.errors.permission_denied"
+handler404 = "labsite.errors.not_found"
+handler500 = "labsite.errors.server_error"

@@ -1,20 +1,63 @@
-"""May this run start? Every limit at once, with its arithmetic and the way out (M5). Pure: facts in, verdict out, the same for the same facts."""
+"""May this run start? Every rule and every limit at once, with its arithmetic and the way out (M5).
 
+Pure: facts in, verdict out, the same for the same facts. A certificate keeps the facts as `Facts.as_json()`; `decide(facts_from(kept))` gives
+its verdict again, word for word.
+"""
+
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from workspaces import units
 
+FORM = 2  # of kept facts; a change of what is kept or of how it is decided makes a new one
+
 
 class Answer(StrEnum):
-    """What one limit says."""
+    """What one rule or limit says."""
 
     PASS = "pass"  # noqa: S105  # an answer
     WARN = "warn"
     WAIT = "wait"
     APPROVAL = "approval"
     REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFacts:
+    name: str
+    status: str  # configuring, active, archived
+    missing: tuple[str, ...] = ()  # sentences: what its set-up wants still
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """The agent's version that would run, and the pools it may run on; none named: every pool."""
+
+    name: str
+    version: int
+    kind: str
+    slots: int
+    pools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    slug: str
+    slots: int
+    isolation: str  # user, namespace, none
+    isolation_words: str
+    is_accepting: bool  # the pool and its engine
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutFacts:
+    """What must be kept from agents: is there a holdout in the contract, which inputs are one, why an owner accepts no isolation."""
+
+    in_contract: bool = False
+    inputs: tuple[str, ...] = ()
+    accepted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +76,33 @@ class LimitFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A yes-or-no condition: workspace set up, not archived, pool accepts, agent may run there, isolation good enough, …"""
-
-    name: str
-    holds: bool
-    words: str
-    way_out: str = ""
-    waits: bool = False  # not now, but it resolves by itself: the run may be admitted and wait
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
-    rules: tuple[Rule, ...]
-    limits: tuple[LimitFacts, ...]
+    """Everything that a decision rests on."""
+
+    workspace: WorkspaceFacts
+    agent: AgentFacts
+    pool: PoolFacts
+    holdout: HoldoutFacts
+    limits: tuple[LimitFacts, ...] = ()
+    is_approved: bool = False  # a person has said yes to what is above a limit that asks for approval
+
+    def as_json(self) -> dict[str, Any]:
+        """As a certificate keeps them."""
+        return {"form": FORM, **asdict(self)}
+
+
+def facts_from(kept: dict[str, Any]) -> Facts:
+    """Facts as a certificate has kept them. Raises ValueError for a form that this version does not decide upon."""
+    if kept.get("form") != FORM:
+        raise ValueError(f"These facts are of form {kept.get('form', 1)}; this version of labsite decides upon form {FORM}.")
+    return Facts(
+        workspace=WorkspaceFacts(**{**kept["workspace"], "missing": tuple(kept["workspace"]["missing"])}),
+        agent=AgentFacts(**{**kept["agent"], "pools": tuple(kept["agent"]["pools"])}),
+        pool=PoolFacts(**kept["pool"]),
+        holdout=HoldoutFacts(**{**kept["holdout"], "inputs": tuple(kept["holdout"]["inputs"])}),
+        limits=tuple(LimitFacts(**limit) for limit in kept["limits"]),
+        is_approved=kept["is_approved"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,41 +136,103 @@ class Verdict:
         return [asdict(line) for line in self.lines]
 
 
-def decide(facts: Facts, *, approved: bool = False) -> Verdict:
-    """One decision over all rules and limits. `approved`: a person has said yes to what is above a limit that asks for approval."""
-    lines = [_rule_line(rule) for rule in facts.rules] + [_limit_line(limit, approved=approved) for limit in facts.limits]
+def decide(facts: Facts) -> Verdict:
+    """One decision over all rules and limits."""
+    lines = [rule(facts) for rule in RULES] + [_limit(limit, is_approved=facts.is_approved) for limit in facts.limits]
     answers = {line.answer for line in lines}
     answer = Answer.REFUSE if Answer.REFUSE in answers else Answer.APPROVAL if Answer.APPROVAL in answers else Answer.PASS
     return Verdict(answer=answer, lines=tuple(lines))
 
 
-def _rule_line(rule: Rule) -> Line:
-    answer = Answer.PASS if rule.holds else Answer.WAIT if rule.waits else Answer.REFUSE
-    return Line(name=rule.name, answer=answer, words=rule.words, way_out="" if rule.holds else rule.way_out)
+# --- Rules: yes or no -----------------------------------------------------------------------------------------------------------------------
 
 
-def _limit_line(limit: LimitFacts, *, approved: bool) -> Line:
+def _open(facts: Facts) -> Line:
+    words = {"configuring": "still being set up", "active": "open for launches", "archived": "archived"}
+    way_out = {
+        "configuring": " ".join(facts.workspace.missing) or "Open it for launches on its set-up page.",
+        "archived": "Restore it before launching.",
+    }
+    status = facts.workspace.status
+    return _rule("Workspace", status == "active", f"{facts.workspace.name} is {words[status]}.", way_out.get(status, ""))
+
+
+def _allowed(facts: Facts) -> Line:
+    agent, pool = facts.agent, facts.pool.slug
+    return _rule(
+        "Agent may use the pool",
+        not agent.pools or pool in agent.pools,
+        f"{agent.name} version {agent.version} may run on {', '.join(agent.pools) or 'every pool'}.",
+        f"Choose {' or '.join(agent.pools)}, or publish a version that may run on {pool}.",
+    )
+
+
+def _accepting(facts: Facts) -> Line:
+    pool = facts.pool
+    words = f"{pool.slug} takes {'new work' if pool.is_accepting else 'no new work'}."
+    return _rule("Pool takes work", pool.is_accepting, words, "Choose another pool, or ask an operator to open it.")
+
+
+def _apart(facts: Facts) -> Line:
+    pool, holdout = facts.pool, facts.holdout
+    is_guarded = holdout.in_contract or bool(holdout.inputs)
+    is_bare = is_guarded and pool.isolation == "none"
+    accepted = f"; an owner accepted that: {holdout.accepted}" if is_bare and holdout.accepted else ""
+    return _rule(
+        "Holdout stays apart",
+        not is_bare or bool(holdout.accepted),
+        f"{pool.slug} gives {pool.isolation_words}{accepted}{'; this benchmark has a holdout.' if is_guarded else '.'}",
+        "Choose a pool with isolation, or let an owner accept it in the contract with a reason.",
+    )
+
+
+def _untrained(facts: Facts) -> Line:
+    return _rule(
+        "Holdout is not trained on",
+        not (facts.holdout.inputs and facts.agent.kind == "train"),
+        f"An agent of kind {facts.agent.kind} reads {', '.join(facts.holdout.inputs) or 'no holdout'}.",
+        "Leave the holdout out, or score with an agent of kind evaluate.",
+    )
+
+
+def _slots(facts: Facts) -> Line:
+    wanted, there = facts.agent.slots, facts.pool.slots
+    return _rule("Slots", wanted <= there, f"The agent wants {wanted} of {there} slots.", "Choose a larger pool.")
+
+
+RULES: tuple[Callable[[Facts], Line], ...] = (_open, _allowed, _accepting, _apart, _untrained, _slots)
+
+
+def _rule(name: str, holds: bool, words: str, way_out: str) -> Line:
+    return Line(name, Answer.PASS, words) if holds else Line(name, Answer.REFUSE, words, way_out)
+
+
+# --- Limits: arithmetic ---------------------------------------------------------------------------------------------------------------------
+
+
+def _limit(limit: LimitFacts, *, is_approved: bool) -> Line:
     total = limit.used + limit.reserved + limit.asked
     over = total - limit.amount
-    words = _words(limit, total)
-    way_out = ""
-    if over <= 0:
-        answer = Answer.PASS
-    elif limit.window == "now" and limit.unit == "runs":
-        answer, way_out = Answer.WAIT, "It waits until another run ends."
-    else:
-        answer = {"stop": Answer.REFUSE, "approval": Answer.PASS if approved else Answer.APPROVAL, "warn": Answer.WARN}[limit.mode]
-        free = f"Free up {amount(over, limit.unit)}" if limit.window != "run" else f"Ask for {amount(over, limit.unit)} less"
-        wait = f", wait until {limit.until}" if limit.until else ""
-        way_out = {
-            "stop": f"{free}{wait}, or ask for an increase.",
-            "approval": "An approver has agreed to it." if approved else f"{free}{wait}, or let an approver decide.",
-            "warn": "This limit only warns.",
-        }[limit.mode]
+    answer, way_out = (Answer.PASS, "") if over <= 0 else _excess(limit, over, is_approved=is_approved)
     return Line(
-        name=limit.name, answer=answer, words=words, way_out=way_out, unit=limit.unit, window=limit.window, mode=limit.mode,
+        name=limit.name, answer=answer, words=_words(limit, total), way_out=way_out, unit=limit.unit, window=limit.window, mode=limit.mode,
         allowed=limit.amount, used=limit.used, reserved=limit.reserved, asked=limit.asked,
     )  # fmt: skip
+
+
+def _excess(limit: LimitFacts, over: int, *, is_approved: bool) -> tuple[Answer, str]:
+    """What it means that a limit would be exceeded, by its mode; a hard stop of runs at once makes them wait."""
+    if limit.mode == "warn":
+        return Answer.WARN, "This limit only warns."
+    if limit.unit == "runs":
+        return Answer.WAIT, "It waits until another run ends."
+    free = f"Free up {amount(over, limit.unit)}" if limit.window != "run" else f"Ask for {amount(over, limit.unit)} less"
+    wait = f", wait until {limit.until}" if limit.until else ""
+    if limit.mode == "stop":
+        return Answer.REFUSE, f"{free}{wait}, or ask for an increase."
+    if is_approved:
+        return Answer.PASS, "An approver has agreed to it."
+    return Answer.APPROVAL, f"{free}{wait}, or let an approver decide."
 
 
 def _words(limit: LimitFacts, total: int) -> str:
@@ -123,31 +241,10 @@ def _words(limit: LimitFacts, total: int) -> str:
     if limit.window == "run":
         return f"{asked} of at most {allowed} a run."
     span = {"week": "this week", "month": "this month", "now": "stored" if limit.unit == "storage_bytes" else "at once"}[limit.window]
-    if limit.asked == 0:
-        return f"{_bare(total, limit.unit)} of {_bare(limit.amount, limit.unit)} {span}; it asks for none."
-    return f"{asked} more would make {_bare(total, limit.unit)} of {_bare(limit.amount, limit.unit)} {span}."
-
-
-def _bare(value: int, unit: str) -> str:
-    match unit:
-        case "gpu_ms":
-            return units.gpu_hours(value)
-        case "api_micros":
-            return units.money(value)
-        case "storage_bytes":
-            return units.size(value)
-        case _:
-            return f"{value:,}"
+    of = f"{units.figure(total, limit.unit)} of {units.figure(limit.amount, limit.unit)} {span}"
+    return f"{of}; it asks for none." if limit.asked == 0 else f"{asked} more would make {of}."
 
 
 def amount(value: int, unit: str) -> str:
-    """An amount in words with its unit: `24 GPU-hours`, `1,211 runs`, `12.50` of API spend, `3.2 GB`."""
-    match unit:
-        case "gpu_ms":
-            return units.gpu_time(value)
-        case "api_micros":
-            return f"{units.money(value)} of API spend"
-        case "storage_bytes":
-            return units.size(value)
-        case _:
-            return units.plural(value, "run", "runs")
+    """An amount in words with its unit; money says what it is for, since a sentence of a certificate stands alone."""
+    return f"{units.amount(value, unit)} of API spend" if unit == "api_micros" else units.amount(value, unit)

@@ -32,6 +32,15 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A curve of one point: a number is all there is to say of it."""
+
+    name: str
+    value: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class LineChart:
     curves: tuple[Curve, ...]
     x_ticks: tuple[Tick, ...]
@@ -44,6 +53,7 @@ class LineChart:
     height: int
     target: str  # px from the top, or ""
     description: str
+    figures: tuple[Figure, ...] = ()  # instead of curves where none has a second point
 
     @property
     def is_empty(self) -> bool:
@@ -195,7 +205,7 @@ def line_chart(
         curves=tuple(
             Curve(name, path((across(x) * WIDTH, down(y)) for x, y in points), number) for number, (name, points) in enumerate(drawn, 1)
         ),
-        x_ticks=tuple(_x_tick(x, across(x)) for x in ticks(x0, x1, 5)),
+        x_ticks=tuple(_x_tick(x, across(x)) for x in (ticks(x0, x1, 5) if len(set(xs)) > 1 else sorted(set(xs)))),
         y_ticks=tuple(
             Tick(f"{down(y):.1f}", _label(10**y if log else y)) for y in (log_ticks(max(y0, -307), min(y1, 308)) if log else ticks(y0, y1))
         ),
@@ -207,7 +217,15 @@ def line_chart(
         height=height,
         target="" if goal is None or not ys or not math.isfinite(goal) else f"{down(goal):.1f}",
         description=_describe(series, x_label),
+        figures=_figures(series, x_label),
     )
+
+
+def _figures(series: Sequence[tuple[str, Sequence[Point]]], x_label: str) -> tuple[Figure, ...]:
+    if any(len(points) > 1 for _, points in series):
+        return ()
+    known = [(name, x, y) for name, points in series for x, y in points if math.isfinite(y)]
+    return tuple(Figure(name, units.number(y), f"at {x_label} {_label(x)}") for name, x, y in known)
 
 
 def _share(value: float, low: float, high: float) -> float:

@@ -27,6 +27,7 @@ from runs.pools.events import (
     Unknown,
 )
 from runs.pools.lines import PIECE_BYTES, BadLine, BadLines, Point, parse_events, parse_metrics
+from runs.pools.sampling import PREFIX
 from workspaces import scope
 from workspaces.audit import plain
 
@@ -58,6 +59,11 @@ def read_metrics(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool
 def read_events(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
     """Take in what events.jsonl has gained; as `read_metrics`."""
     return _follow(place, attempt, "events", _take_events, to_end)
+
+
+def read_samples(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
+    """Take in what the launcher has measured since; as `read_metrics`. Where nothing was measured there are no points."""
+    return _follow(place, attempt, "samples", _take_samples, to_end)
 
 
 def add_points(run: Run, points: list[Point], *, attempt_number: int) -> int:
@@ -172,11 +178,29 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
 
 
 def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
-    points, bad, consumed, lines = parse_metrics(chunk, watch.metrics_lines + 1)
+    found, bad, consumed, lines = parse_metrics(chunk, watch.metrics_lines + 1)
+    points = not_measured(found)
     left_out = add_points(Run.objects.get(pk=attempt.run_id), points, attempt_number=attempt.number) if points else 0
     watch.metrics_lines += lines
-    watch.metrics_bad += bad.count + left_out
+    watch.metrics_bad += bad.count + left_out + len(found) - len(points)
+    if len(points) < len(found):
+        _note_bad(watch, "metrics", BadLines(), f"keys below {PREFIX} are what labsite measures")
     _note_bad(watch, "metrics", bad, f"more than {MAX_SERIES} keys" if left_out else "")
+    return consumed
+
+
+def not_measured(points: list[Point]) -> list[Point]:
+    """The points that a run may say itself; those below `system/` are labsite's."""
+    return [point for point in points if not point.key.startswith(PREFIX)]
+
+
+def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
+    found, bad, consumed, lines = parse_metrics(chunk, watch.samples_lines + 1)
+    points = [point for point in found if point.key.startswith(PREFIX)]
+    if points:
+        add_points(Run.objects.get(pk=attempt.run_id), points, attempt_number=attempt.number)
+    watch.samples_lines += lines
+    watch.samples_bad += bad.count + len(found) - len(points)
     return consumed
 
 

@@ -21,7 +21,6 @@ class RunStatus(StrEnum):
 
 class AttemptStatus(StrEnum):
     CREATED = "created"
-    SUBMITTED = "submitted"
     RUNNING = "running"
     ENDED = "ended"
     INTERRUPTED = "interrupted"
@@ -31,7 +30,7 @@ class AttemptStatus(StrEnum):
 R = RunStatus
 TERMINAL = frozenset({R.SUCCEEDED, R.FAILED, R.CANCELLED, R.TIMED_OUT, R.ABORTED, R.LOST})
 ACTIVE = frozenset({R.STARTING, R.RUNNING, R.AWAITING_INPUT, R.CANCELLING})  # may hold a process somewhere
-OPEN_ATTEMPTS = frozenset({AttemptStatus.CREATED, AttemptStatus.SUBMITTED, AttemptStatus.RUNNING})
+OPEN_ATTEMPTS = frozenset({AttemptStatus.CREATED, AttemptStatus.RUNNING})
 
 MOVES: dict[RunStatus, frozenset[RunStatus]] = {
     R.DRAFT: frozenset({R.AWAITING_APPROVAL, R.QUEUED, R.CANCELLED}),

@@ -16,6 +16,7 @@ log = structlog.get_logger(__name__)
 JOBS: dict[str, tuple[str, str]] = {
     "dispatch_run": ("dispatch", "runs.jobs.dispatch.dispatch_run"),
     "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
+    "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
     "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),
     "sweep_workspace": ("default", "runs.jobs.sweep.sweep_workspace"),

@@ -1,16 +1,19 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
-from runs.views import approval, artifact, benchmark, dataset, home, launch, log, metric, pool, queue, run, run_list, sweep
+from runs.views import approval, artifact, benchmark, compare, dataset, home, launch, log, metric, pool, queue, run, run_list, sweep
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 from workspaces.views import benchmark as registered_benchmark
 from workspaces.views import dataset as registered_dataset
+from workspaces.views import live_dataset
 from workspaces.views import pool as bound_pool
 
 urlpatterns = [
     page("", home.home, name="home", needs=Permission.VIEW),
     page("runs/", run_list.run_list, name="run-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/csv/", run_list.run_list_csv, name="run-list-csv", needs=Permission.VIEW, kind=Kind.RUN),
+    page("runs/compare/", compare.run_compare, name="run-compare", needs=Permission.VIEW, kind=Kind.RUN),
+    page("runs/compare/csv/", compare.run_compare_csv, name="run-compare-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/launch/", launch.run_launch, name="run-launch", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
     page("runs/<str:run>/", run.run_page, name="run", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/log/", log.run_log, name="run-log", needs=Permission.VIEW, kind=Kind.RUN),
@@ -82,6 +85,22 @@ urlpatterns = [
         "datasets/<str:dataset>/upload/",
         registered_dataset.dataset_upload,
         name="dataset-upload",
+        needs=Permission.IMPORT_DATA,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "datasets/<str:dataset>/live/",
+        live_dataset.dataset_live,
+        name="dataset-live",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "datasets/<str:dataset>/windows/cut/",
+        live_dataset.dataset_window,
+        name="dataset-window",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
         methods=("GET", "POST"),

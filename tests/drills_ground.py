@@ -1,5 +1,6 @@
 """What drills and measurements stand on in an installation that runs: the workspace `lab`, a token, and a look into its database."""
 
+import hashlib
 import os
 import secrets
 import time
@@ -12,11 +13,12 @@ from django.conf import settings
 from django.db import connection
 
 from runs.lifecycle import ACTIVE, TERMINAL
-from runs.models import Attempt, MetricChunk, QueueItem, Run
+from runs.models import Artifact, Attempt, KeptFile, MetricChunk, QueueItem, Run
 from runs.place import place_of
 from runs.queries.order import order_of
 from tests.factories_runs import make_laboratory
 from tests.installation import Installation, wait_until
+from workspaces import store
 from workspaces.commands.token import create_token
 from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 
@@ -46,13 +48,30 @@ class Ground:
             last = max(chunks.values_list("attempt_number", flat=True), default=1)
             return [step for chunk in chunks.filter(attempt_number=last).order_by("pk") for step in chunk.steps]
 
+    def kept(self, run: dict[str, Any]) -> int:
+        """Files of a run that lie in the store while it is being collected."""
+        with self._looking():
+            return KeptFile.objects.filter(attempt__run=run["uuid"]).count()
+
+    def outputs_are_whole(self, run: dict[str, Any]) -> int:
+        """How many outputs a run has; each is in the store as its hash says."""
+        with self._looking():
+            rows = Artifact.objects.filter(run=run["uuid"]).exclude(path__startswith=".labsite/").select_related("blob")
+            for row in rows:
+                digest = hashlib.sha256()
+                for piece in store.open(row.blob.region, self.laboratory.workspace.pk, row.blob.sha256):
+                    digest.update(piece)
+                assert digest.hexdigest() == row.blob.sha256, f"{row.path} is not whole"
+            return len(rows)
+
     def check(self) -> None:
         """Nothing is held, and every run has ended once."""
         with self._looking():
             assert not QueueItem.objects.exists()
             assert not EngineSlot.objects.exists()
             assert not Run.objects.exclude(status__in=sorted(TERMINAL)).exists()
-            assert AuditEvent.objects.filter(verb="run.ended").count() == Run.objects.count()
+            ends = AuditEvent.objects.filter(verb__in=("run.ended", "run.cancelled"))
+            assert ends.count() == Run.objects.count()
             assert set(LedgerAccount.objects.filter(side="reserved").values_list("balance", flat=True)) == {0}
 
     def flush_queue(self) -> None:

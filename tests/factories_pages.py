@@ -55,7 +55,7 @@ def copy_runs(
     return made
 
 
-@command(Verb.EVALUATION_RECORDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def score_runs(event: Draft, /, *, actor: Actor, scores: dict[Run, tuple[float, float | None]], **values: Any) -> None:
     """Record (value, standard error) of each run under the contract it ran with."""
     made = [
@@ -82,7 +82,7 @@ def set_run(event: Draft, /, *, actor: Actor, run: Run, **values: Any) -> None:
 def add_attempt(event: Draft, /, *, actor: Actor, run: Run, number: int = 1, **values: Any) -> Attempt:
     key = ids.uuid7()
     attempt = Attempt.objects.create(
-        id=key, run=run, pool_id=run.pool_id, number=number, key=f"lab-test-{key.hex}", fence=number, **{"status": "running", **values}
+        id=key, run=run, pool_id=run.pool_id, number=number, key=f"lab-test-{key.hex}", **{"status": "running", **values}
     )
     event.created(attempt)
     return attempt

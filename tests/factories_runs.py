@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runs.commands.launch import launch_run
+from runs.jobs.collect import collect_attempt
 from runs.jobs.dispatch import dispatch_run
 from runs.jobs.watch import watch_attempts
 from runs.launch import LaunchRequest
@@ -83,7 +84,17 @@ def dispatch(laboratory: Laboratory) -> None:
 
 
 def watch(laboratory: Laboratory) -> None:
+    """Look at every attempt, and collect what those that have ended left."""
+    watch_only(laboratory)
+    collect(laboratory)
+
+
+def watch_only(laboratory: Laboratory) -> None:
     watch_attempts(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+
+
+def collect(laboratory: Laboratory) -> None:
+    collect_attempt(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
 
 
 def drive(laboratory: Laboratory, run: Run, *, until: frozenset[RunStatus] = TERMINAL, seconds: float = 30) -> Run:

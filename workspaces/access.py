@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from django.contrib.auth.models import Group
+from django.db.models import Q, QuerySet
 from guardian.shortcuts import assign_perm, remove_perm
 
 from workspaces import scope
@@ -144,31 +145,38 @@ def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
     if actor.run_id is not None:
         return NONE  # a run token writes to its own run through routes that say so, and holds no right besides
     granted = WorkspaceGroupPermission.objects.filter(content_object_id=workspace_id, group__user=user).values_list(
-        "group_id", "permission__codename"
+        "group_id", "group__name", "permission__codename"
     )
     by_group: dict[int, set[Permission]] = {}
-    for group_id, codename in granted:
+    names: dict[str, int] = {}
+    for group_id, name, codename in granted:
         by_group.setdefault(group_id, set()).add(Permission(codename))
+        names[name] = group_id
     if not by_group:
         return NONE
     narrowed: dict[int, frozenset[Kind]] = {}
-    for member in Membership.objects.filter(kinds__len__gt=0).select_related(None):
-        if member.user_id == user.pk:
-            narrowed[role_group(workspace_id, member.role).pk] = frozenset(Kind(kind) for kind in member.kinds)
-        elif member.group_id in by_group and member.group_id is not None:
-            narrowed[member.group_id] = frozenset(Kind(kind) for kind in member.kinds)
+    own = Membership.objects.filter(Q(user=user) | Q(group__in=list(by_group)), kinds__len__gt=0)
+    for role, through, kinds in own.values_list("role", "group_id", "kinds"):
+        group_of_role = through if through is not None else names.get(_group_name(workspace_id, role))
+        if group_of_role is not None:
+            narrowed[group_of_role] = frozenset(Kind(kind) for kind in kinds)
     grants: dict[Permission, frozenset[Kind] | None] = {}
     for group_id, permissions in by_group.items():
-        kinds = narrowed.get(group_id)
+        narrowed_to = narrowed.get(group_id)
         for permission in permissions:
-            if user.kind != User.Kind.PERSON and permission not in ROLES[Role.RESEARCHER] | {P.VIEW_AUDIT}:
-                continue  # tokens of services and agents never hold more than a researcher (decision 11); reading the audit is no power
+            if not may_hold(user, permission):
+                continue
             if permission in grants:
                 before = grants[permission]
-                grants[permission] = None if before is None or kinds is None else before | kinds
+                grants[permission] = None if before is None or narrowed_to is None else before | narrowed_to
             else:
-                grants[permission] = kinds
+                grants[permission] = narrowed_to
     return Rights(grants=grants, token_scopes=actor.token_scopes)
+
+
+def may_hold(user: User, permission: Permission) -> bool:
+    """Could an account of this kind hold the right at all? Services and agents never hold more than a researcher, whatever their role says."""
+    return user.kind == User.Kind.PERSON or permission in ROLES[Role.RESEARCHER]
 
 
 def role_group(workspace_id: uuid.UUID, role: str) -> Group:
@@ -176,9 +184,9 @@ def role_group(workspace_id: uuid.UUID, role: str) -> Group:
     return Group.objects.get(name=_group_name(workspace_id, role))
 
 
-def people_groups() -> "list[Group]":
-    """Groups of people, which site operators keep; the role groups of workspaces are not among them."""
-    return list(Group.objects.exclude(name__startswith=_GROUP_PREFIX).order_by("name"))
+def people_groups() -> "QuerySet[Group]":
+    """Groups of people, which site operators keep, by name; the role groups of workspaces are not among them."""
+    return Group.objects.exclude(name__startswith=_GROUP_PREFIX).order_by("name")
 
 
 def make_role_groups(workspace: Workspace) -> None:
@@ -211,13 +219,19 @@ def take_role(member: Membership) -> None:
 
 def workspaces_of(user: User) -> "list[Workspace]":
     """The workspaces that a person may enter, by name; looks at guardian's grants, so no scope need be open."""
+    return list(_entered_by(user))
+
+
+def workspace_names_of(user: User) -> list[tuple[str, str]]:
+    """(name, slug) of the same, for the switcher of every page."""
+    return list(_entered_by(user).values_list("name", "slug"))
+
+
+def _entered_by(user: User) -> "QuerySet[Workspace]":
     if not user.is_active:
-        return []
-    return list(
-        Workspace.objects.filter(
-            pk__in=WorkspaceGroupPermission.objects.filter(group__user=user, permission__codename=P.VIEW).values("content_object_id")
-        ).order_by("name", "slug")
-    )
+        return Workspace.objects.none()
+    granted = WorkspaceGroupPermission.objects.filter(group__user=user, permission__codename=P.VIEW).values("content_object_id")
+    return Workspace.objects.filter(pk__in=granted).order_by("name", "slug")
 
 
 _GROUP_PREFIX = "workspace "

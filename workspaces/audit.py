@@ -5,13 +5,14 @@ import hashlib
 import json
 import secrets
 import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connection, models, transaction
+from django.db.models.functions import Now
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -65,7 +66,7 @@ class Draft:
     verb: Verb
     details: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
-    subjects: list[Subject] = field(default_factory=list)
+    subjects: list[Subject] = field(default_factory=list)  # each row once, with its hash before the command touched it
     about: models.Model | None = None  # what the event is about, where it is not the first thing that changed
 
     def created(self, *rows: models.Model) -> None:
@@ -73,14 +74,20 @@ class Draft:
 
     def changing(self, *rows: models.Model) -> None:
         """Call before the change: remembers the row's hash."""
-        known = {id(subject.row) for subject in self.subjects}
-        fresh = [row for row in rows if id(row) not in known]
+        places = self._places()
+        fresh = [row for row in rows if (type(row), row.pk) not in places]
         hashes = row_hashes(fresh)
         self.subjects.extend(Subject(row=row, before_hash=hashes.get(row.pk, "")) for row in fresh)
 
     def deleting(self, *rows: models.Model) -> None:
         """Call before the deletion: remembers key, label and hash."""
-        self.subjects.extend(Subject(row=row, before_hash=row_hash(row), gone=(row.pk, label_of(row))) for row in rows)
+        places = self._places()
+        for row in rows:
+            place, gone = places.get((type(row), row.pk)), (row.pk, label_of(row))
+            if place is None:
+                self.subjects.append(Subject(row=row, before_hash=row_hash(row), gone=gone))
+            else:
+                self.subjects[place] = replace(self.subjects[place], gone=gone)
 
     def change(self, row: models.Model, **values: Any) -> None:
         """Set and save fields of one row, remembering before and after in the details."""
@@ -89,9 +96,24 @@ class Draft:
         for name, value in values.items():
             setattr(row, name, value)
         row.save(update_fields=list(values))
-        changed = {name: [plain(before[name]), plain(value)] for name, value in values.items() if before[name] != value}
-        if changed:
-            self.details.setdefault("changed", {}).setdefault(type_name(row), {}).update(changed)
+        self.note(row, {name: (before[name], value) for name, value in values.items()})
+
+    def note(self, row: models.Model, changed: Mapping[str, tuple[Any, Any]]) -> None:
+        """Keep what fields of a row were before and are after, under `changed` and the row's own name: `{"run run_x": {"status": [a, b]}}`.
+        A field that changes twice keeps what it was first; one that ends as it began is left out."""
+        noted = self.details.setdefault("changed", {})
+        fields = noted.setdefault(subject_name(row), {})
+        for name, (before, after) in changed.items():
+            first, last = fields.pop(name, [plain(before)])[0], plain(after)
+            if first != last:
+                fields[name] = [first, last]
+        if not fields:
+            del noted[subject_name(row)]
+        if not noted:
+            del self.details["changed"]
+
+    def _places(self) -> dict[tuple[type[models.Model], Any], int]:
+        return {(type(subject.row), subject.key): place for place, subject in enumerate(self.subjects)}
 
 
 def command(
@@ -273,6 +295,11 @@ def type_name(row: models.Model) -> str:
     return str(row._meta.model_name)
 
 
+def subject_name(row: models.Model) -> str:
+    """How an event's details name a row: its type and its canonical id, `pool pool_local`."""
+    return f"{type_name(row)} {getattr(row, 'public_id', None) or plain(row.pk)}"
+
+
 def label_of(row: models.Model) -> str:
     """How the record names a thing after it is gone."""
     for name in ("label", "name", "slug"):
@@ -294,13 +321,15 @@ DENIALS_A_MINUTE = 10
 
 def record_denial(*, actor: Actor, permission: str, kind: str, where: str) -> None:
     """Write `access.denied` in a transaction of its own; at most ten a minute and actor, so that noise cannot fill the record."""
-    seen = AuditEvent.objects.filter(verb=Verb.ACCESS_DENIED, actor_id=actor.user.pk if actor.user else None)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now() - interval '1 minute'")
-        (since,) = cursor.fetchone()
-    if seen.filter(recorded_at__gte=since).count() >= DENIALS_A_MINUTE:
+    if denials_of(actor.user.pk if actor.user else None).count() >= DENIALS_A_MINUTE:
         return
     _deny(actor=actor, permission=permission, kind=kind, where=where)
+
+
+def denials_of(actor_id: uuid.UUID | None) -> "models.QuerySet[AuditEvent]":
+    """What the open workspace denied an actor in the last minute, by the database's clock."""
+    since = Now() - timedelta(minutes=1)
+    return AuditEvent.objects.filter(verb=Verb.ACCESS_DENIED, actor_id=actor_id, recorded_at__gte=since)
 
 
 @command(Verb.ACCESS_DENIED, needs=None, by_system=True, public_reason="whoever was denied leaves this trace")

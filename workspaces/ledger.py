@@ -2,21 +2,23 @@
 
     source ──fund──> available ──reserve──> reserved ──spend──> spent        release: reserved ──> available
 
-A run is entered in the week, which is always kept, and in the month where a limit asks for it. Without a limit of the window nothing is
-available, and promises come from the source, so that accounts add up all the same.
+A run is entered in the week, which is always kept, and in the month once a limit asks for it (`begin_month`). Without a limit of the window
+nothing is available, and promises come from the source, so that accounts add up all the same.
 """
 
 import uuid
 from datetime import datetime
 
+from django.db.models import Sum
+
 from workspaces import scope
-from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer
+from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer, window_at
 from workspaces.audit import Draft, Refusal
-from workspaces.models import LedgerEntry, Limit, Workspace
+from workspaces.models import LedgerAccount, LedgerEntry, Limit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
 from workspaces.windows import words
 
-__all__ = ["DoesNotFit", "Standing", "amount_words", "move", "name_of", "release", "reserve", "settle", "standings"]
+__all__ = ["DoesNotFit", "Standing", "amount_words", "begin_month", "move", "name_of", "release", "reserve", "settle", "standings"]
 
 
 class DoesNotFit(Refusal):
@@ -33,15 +35,12 @@ def reserve(event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_labe
     per_run = Limit.objects.filter(unit=unit, window=Limit.Window.RUN, mode=Limit.Mode.STOP).first()
     if per_run is not None and amount > per_run.amount:
         raise DoesNotFit(f"{amount_words(amount, unit)} are asked for; a run may have {amount_words(per_run.amount, unit)}. Ask for less.")
-    week = open_window(event, unit, Limit.Window.WEEK, now)
-    windows = [week]
-    if Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists():
-        windows.append(open_window(event, unit, Limit.Window.MONTH, now))
+    windows = _windows(event, unit, now)
     for accounts in windows:
         _stop_unless_it_fits(accounts, amount, now)
     for accounts in windows:
         transfer(event, accounts.free_side, accounts.reserved, amount, Act.RESERVE, run_id=run_id, run_label=run_label)
-    return week.window.starts_at
+    return windows[0].window.starts_at
 
 
 def settle(
@@ -57,8 +56,8 @@ def settle(
 ) -> int:
     """Enter what a run has spent once its end is confirmed: up to its reservation, the rest goes back, and what exceeds it is an overrun.
 
-    `reserved` is what the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is needed where nothing was
-    reserved. Returns the overrun.
+    `reserved` is what the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is a moment of the window to
+    charge; it is needed where nothing was reserved. Returns the overrun.
     """
     _not_negative(spent)
     within, overrun = min(spent, reserved), max(0, spent - reserved)
@@ -103,6 +102,43 @@ def move(
     return starts_at
 
 
+def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
+    """Keep the month that runs, from now on: a limit on it was set. What the weeks know of it is carried over, so that a limit set in
+    mid-month counts what was promised and spent before. Nothing happens where the month is kept already.
+
+    A run that crossed into the month counts as spent in it where it was settled in it.
+    """
+    span = window_at(lock_ledger(), Limit.Window.MONTH, now)
+    if locked(unit, Limit.Window.MONTH, span.starts_at) is not None:
+        return
+    month = open_window(event, unit, Limit.Window.MONTH, now)
+    weekly = LedgerEntry.objects.filter(debit__unit=unit, debit__window=Limit.Window.WEEK)
+    promised: dict[tuple[uuid.UUID, str], int] = {}
+    for side, sign in (("credit", 1), ("debit", -1)):
+        rows = weekly.filter(**{f"{side}__side": Side.RESERVED, f"{side}__balance__gt": 0, "run_id__isnull": False})
+        for run_id, label, amount in rows.order_by().values_list("run_id", "run_label").annotate(total=Sum("amount")):
+            promised[run_id, label] = promised.get((run_id, label), 0) + sign * amount
+    for (run_id, label), amount in promised.items():
+        transfer(
+            event, month.free_side, month.reserved, amount, Act.RESERVE, run_id=run_id, run_label=label, reason="promised before the limit"
+        )
+    spent = weekly.filter(credit__side=Side.SPENT, credit__ends_at__gt=span.starts_at, created_at__gte=span.starts_at)
+    total = spent.aggregate(total=Sum("amount"))["total"] or 0
+    transfer(event, month.free_side, month.spent, total, Act.SPEND, reason="spent this month before the limit")
+
+
+def _windows(event: Draft, unit: str, moment: datetime) -> list[Accounts]:
+    """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end."""
+    found = [open_window(event, unit, Limit.Window.WEEK, moment)]
+    span = window_at(lock_ledger(), Limit.Window.MONTH, moment)
+    if (
+        Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists()
+        or LedgerAccount.objects.filter(unit=unit, window=Limit.Window.MONTH, starts_at=span.starts_at).exists()
+    ):
+        found.append(open_window(event, unit, Limit.Window.MONTH, moment))
+    return found
+
+
 def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime) -> None:
     unit, window = accounts.source.unit, accounts.source.window
     stop = Limit.objects.filter(unit=unit, window=window, mode=Limit.Mode.STOP).first()
@@ -118,8 +154,8 @@ def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime) -> None
 
 
 def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_start: datetime | None) -> list[Accounts]:
-    """Accounts that hold the run's reservation by its own entries, locked, the week's first. Where nothing was promised: the week of
-    `window_start`, and its month where a limit asks for it."""
+    """Accounts that hold the run's reservation by its own entries, locked, the week's first. Where nothing was promised: those of
+    `window_start`."""
     lock_ledger()
     _not_negative(reserved)
     held: dict[tuple[str, datetime], int] = {}
@@ -131,8 +167,7 @@ def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_star
     if not held and reserved == 0:
         if window_start is None:
             raise ValueError(f"Run {run_id} was promised nothing of {unit}, and in no window.")
-        month = Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists()
-        return [open_window(event, unit, window, window_start) for window in CALENDAR[: 2 if month else 1]]
+        return _windows(event, unit, window_start)
     if set(held.values()) != {reserved}:
         raise ValueError(f"The ledger does not hold {reserved} of {unit} for run {run_id}, but {sorted(held.values())}.")
     found = [locked(unit, *key) for key in sorted(held, key=lambda key: CALENDAR.index(Limit.Window(key[0])))]

@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django_htmx.middleware import HtmxDetails
 
 from workspaces import scope
-from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, workspaces_of
+from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, workspace_names_of
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import Approval, NotFound, User, Workspace
 from workspaces.queries.workspace import find_workspace
@@ -189,8 +189,8 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "rail": _rail(request, workspace, rights, waiting) if workspace else [],
         "inbox_count": waiting,
         "my_workspaces": [
-            {"name": other.name, "slug": other.slug, "url": reverse("home", args=[other.slug])}
-            for other in (workspaces_of(actor.user) if actor and actor.user else [])
+            {"name": name, "slug": slug, "url": reverse("home", args=[slug])}
+            for name, slug in (workspace_names_of(actor.user) if actor and actor.user else [])
         ],
     }
 

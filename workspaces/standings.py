@@ -1,17 +1,18 @@
-"""What stands against each limit now: used, reserved, free, until when. Read alone by pages, under the ledger's lock by commands."""
+"""What stands against each limit now: used, reserved, free, until when. It only reads; a command that decides on it locks the ledger before."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Sum
 
-from workspaces import scope, units
-from workspaces.accounts import Side, lock_ledger, open_window, window_at
-from workspaces.audit import Draft
+from workspaces import scope
+from workspaces.accounts import Side, window_at
 from workspaces.models import Blob, LedgerAccount, Limit, Unit, Workspace
+from workspaces.units import amount as amount_words
 from workspaces.windows import Window, words
 
-METERED = (Unit.GPU_MS, Unit.API_MICROS)  # units that runs spend, kept in the ledger
+__all__ = ["CALENDAR", "NAMES", "SPANS", "Standing", "amount_words", "name_of", "standings"]
+
 CALENDAR = (Limit.Window.WEEK, Limit.Window.MONTH)
 NAMES = {Unit.GPU_MS: "GPU-hours", Unit.API_MICROS: "API spend", Unit.STORAGE_BYTES: "Storage", Unit.RUNS: "Runs"}
 SPANS = {Limit.Window.RUN: "a run", Limit.Window.WEEK: "a week", Limit.Window.MONTH: "a month", Limit.Window.NOW: "at once"}
@@ -37,13 +38,13 @@ class Standing:
         return self.amount - self.used - self.reserved
 
 
-def standings(event: Draft | None = None, *, now: datetime, runs_at_once: int | None = None) -> list[Standing]:
-    """Every limit of the open workspace with what stands against it at `now`.
+def standings(*, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None) -> list[Standing]:
+    """Every limit of the open workspace with what stands against it at `now`; a window that no run was entered in yet has nothing used.
 
-    With a command's draft the ledger is locked first and windows that begin are opened: nothing can change until the command commits. How
-    many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out.
+    How many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out. `workspace` is the open one,
+    where a page has it at hand.
     """
-    workspace = lock_ledger() if event is not None else Workspace.objects.get(pk=scope.current_id())
+    workspace = workspace or Workspace.objects.get(pk=scope.current_id())
     found = []
     kept: dict[tuple[str, str], tuple[int, int, Window]] = {}
     for limit in Limit.objects.order_by("unit", "window", "-amount", "mode"):
@@ -52,7 +53,7 @@ def standings(event: Draft | None = None, *, now: datetime, runs_at_once: int | 
         if limit.window in CALENDAR:
             key = (limit.unit, limit.window)
             if key not in kept:
-                kept[key] = _kept(event, workspace, limit.unit, limit.window, now)
+                kept[key] = _kept(workspace, limit.unit, limit.window, now)
             used, reserved, window = kept[key]
         elif limit.unit == Unit.STORAGE_BYTES:
             used = int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
@@ -83,24 +84,8 @@ def name_of(unit: str, window: str) -> str:
     return name if unit == Unit.STORAGE_BYTES else f"{name} {SPANS[Limit.Window(window)]}"
 
 
-def amount_words(amount: int, unit: str) -> str:
-    """An amount with its unit: `24 GPU-hours`, `12.50`, `3.2 GB`, `48 runs`."""
-    match unit:
-        case Unit.GPU_MS:
-            return units.gpu_time(amount)
-        case Unit.API_MICROS:
-            return units.money(amount)
-        case Unit.STORAGE_BYTES:
-            return units.size(amount)
-        case _:
-            return units.plural(amount, "run", "runs")
-
-
-def _kept(event: Draft | None, workspace: Workspace, unit: str, window: str, now: datetime) -> tuple[int, int, Window]:
+def _kept(workspace: Workspace, unit: str, window: str, now: datetime) -> tuple[int, int, Window]:
     """Spent and reserved of a window, and the window."""
-    if event is not None:
-        accounts = open_window(event, unit, window, now)
-        return accounts.spent.balance, accounts.reserved.balance, accounts.window
     span = window_at(workspace, window, now)
     rows = LedgerAccount.objects.filter(unit=unit, window=window, starts_at=span.starts_at)
     balances = dict(rows.values_list("side", "balance"))

@@ -39,6 +39,7 @@ class Store(Protocol):
     def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]: ...
     def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None: ...
     def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool: ...
+    def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool: ...
     def remove(self, workspace_id: uuid.UUID, sha256: str) -> None: ...
     def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]: ...
     def sweep_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int: ...
@@ -84,6 +85,14 @@ class LocalStore:
 
     def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool:
         return self._place(workspace_id, sha256).is_file()
+
+    def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool:
+        """Make a file young again, so that a sweep of files without a row leaves it; False where it is not there."""
+        try:
+            os.utime(self._place(workspace_id, sha256))
+        except FileNotFoundError:
+            return False
+        return True
 
     def remove(self, workspace_id: uuid.UUID, sha256: str) -> None:
         """Remove one file; no word where it is gone already. The caller knows that no row names it."""
@@ -181,6 +190,10 @@ def local_path(region: str, workspace_id: uuid.UUID, sha256: str) -> Path | None
 
 def exists(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:
     return store_of(region).exists(workspace_id, sha256)
+
+
+def renew(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:
+    return store_of(region).renew(workspace_id, sha256)
 
 
 def remove(region: str, workspace_id: uuid.UUID, sha256: str) -> None:

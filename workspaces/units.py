@@ -83,6 +83,30 @@ def duration(seconds: float | None) -> str:
     return f"{days} d {hours:02d} h"
 
 
+def figure(value: int, unit: str) -> str:
+    """An amount of a budget's unit as a bare figure, for sentences that say the unit once: `1,211`, `12.50`, `3.2 GB`."""
+    match unit:
+        case "gpu_ms":
+            return gpu_hours(value)
+        case "api_micros":
+            return money(value)
+        case "storage_bytes":
+            return size(value)
+        case _:
+            return f"{value:,}"
+
+
+def amount(value: int, unit: str) -> str:
+    """An amount with its unit: `24 GPU-hours`, `12.50`, `3.2 GB`, `48 runs`."""
+    match unit:
+        case "gpu_ms":
+            return gpu_time(value)
+        case "runs":
+            return plural(value, "run", "runs")
+        case _:
+            return figure(value, unit)
+
+
 def plural(count: int, one: str, many: str) -> str:
     """`1 run`, `0 runs`, `1,211 runs`."""
     return f"{_signed(f'{count:,}')} {one if abs(count) == 1 else many}"

@@ -1,15 +1,16 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, artifact, report, run, sweep
+from runs.api import approval, artifact, ledger, queue, report, run, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
     "runs": run.routes,
     "metrics": report.routes,
     "certificates": run.certificates,
-    "queue": run.queue,
+    "queue": queue.routes,
     "sweeps": sweep.routes,
     "artifacts": artifact.routes,
     "evaluations": artifact.evaluations,
     "approvals": approval.routes,
+    "ledger": ledger.routes,
 }

@@ -11,7 +11,7 @@ from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
 from runs.models import Artifact, Evaluation, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Cursor, Size, Text
+from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
 from workspaces.downloads import attachment
 from workspaces.models import Benchmark
 from workspaces.queries.paging import newest_first
@@ -23,15 +23,16 @@ evaluations = Routes("evaluations")
 
 @routes.get("/artifacts", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactPage)
 def list_artifacts(
-    request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = ""
+    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = ""
 ) -> dict[str, Any]:
     """Artifacts, newest first; of one run, or of one kind, where asked."""
     rows = Artifact.objects.select_related("run", "blob")
-    if run:
-        rows = rows.filter(run=Run.objects.find(run))
+    made_by = named_by(Run, run, "run")
+    if made_by:
+        rows = rows.filter(run=made_by)
     if kind:
         rows = rows.filter(kind=kind)
-    found = newest_first(rows, cursor=cursor, size=size)
+    found = newest_first(rows, cursor=cursor, size=limit)
     return {"items": [shape_artifact(request, row) for row in found.items], "next": found.next}
 
 
@@ -50,15 +51,16 @@ def get_artifact_content(request: ApiRequest, artifact: str) -> HttpResponseBase
 
 @evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
 def list_evaluations(
-    request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, run: Text = "", benchmark: Text = ""
+    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", benchmark: Text = ""
 ) -> dict[str, Any]:
     """Scores, newest first; of one run, or on one benchmark, where asked."""
     rows = Evaluation.objects.select_related("run", "benchmark", "contract")
-    if run:
-        rows = rows.filter(run=Run.objects.find(run))
-    if benchmark:
-        rows = rows.filter(benchmark=Benchmark.objects.find(benchmark))
-    found = newest_first(rows, cursor=cursor, size=size)
+    measured_by, measured_on = named_by(Run, run, "run"), named_by(Benchmark, benchmark, "benchmark")
+    if measured_by:
+        rows = rows.filter(run=measured_by)
+    if measured_on:
+        rows = rows.filter(benchmark=measured_on)
+    found = newest_first(rows, cursor=cursor, size=limit)
     return {"items": [_evaluation(row) for row in found.items], "next": found.next}
 
 

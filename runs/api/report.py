@@ -3,16 +3,19 @@
 import math
 from typing import Annotated, Any
 
+from django.conf import settings
 from ninja import Query, Status
 
 from runs.api.artifact import named, shape_artifact
 from runs.api.schema import ArtifactOut, EventsIn, PointsIn, SeriesPage, TakenOut
 from runs.commands.report import report_events, report_points, store_artifact
-from runs.models import MetricSeries, Run
+from runs.models import Artifact, MetricSeries, Run
 from runs.pools.lines import Point
 from workspaces import uploads
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Cursor, Size, made_before
+from workspaces.queries.paging import in_order
 
 routes = Routes("metrics")
 
@@ -20,19 +23,21 @@ NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @routes.get("/runs/{run}/metrics", needs=Permission.VIEW, kind=Kind.RUN, response=SeriesPage)
-def list_series(request: ApiRequest, run: str) -> dict[str, Any]:
-    """The run's metrics, one summary a key."""
-    rows = MetricSeries.objects.filter(run=Run.objects.find(run)).order_by("key")
+def list_series(request: ApiRequest, run: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+    """The run's metrics by key, one summary each."""
+    rows = MetricSeries.objects.filter(run=Run.objects.find(run))
+    page = in_order(rows, lambda series: (series.key,), cursor=cursor, size=limit)
     names = ("key", "count", "last", "last_step", "minimum", "maximum")
     return {
         "items": [
             {name: named(getattr(row, name)) if isinstance(getattr(row, name), float) else getattr(row, name) for name in names}
-            for row in rows
-        ]
+            for row in page.items
+        ],
+        "next": page.next,
     }
 
 
-@routes.post("/runs/{run}/metrics", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True)
+@routes.post("/runs/{run}/metrics", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True, telemetry=True)
 def add_metrics(request: ApiRequest, run: str, body: PointsIn) -> dict[str, Any]:
     """Append points with the run's own token."""
     points = [
@@ -42,7 +47,7 @@ def add_metrics(request: ApiRequest, run: str, body: PointsIn) -> dict[str, Any]
     return {"taken": report_points(actor=request.actor, run=Run.objects.find(run), points=points)}
 
 
-@routes.post("/runs/{run}/events", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True)
+@routes.post("/runs/{run}/events", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=TakenOut, by_run=True, telemetry=True)
 def add_events(request: ApiRequest, run: str, body: EventsIn) -> dict[str, Any]:
     """Append event lines with the run's own token; types as in events.jsonl."""
     return {"taken": report_events(actor=request.actor, run=Run.objects.find(run), bodies=body.events)}
@@ -60,5 +65,8 @@ def add_artifact(
 ) -> Status[dict[str, Any]]:
     """Keep a file that the run sends as the raw body, with its own token."""
     found = Run.objects.find(run)
-    file = uploads.receive_body(request, path)
-    return Status(201, shape_artifact(request, store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind)))
+    artifact = made_before(request, Artifact)
+    if artifact is None:
+        file = uploads.receive_body(request, path)
+        artifact = store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind, id=request.chosen_id)
+    return Status(201, shape_artifact(request, artifact))

@@ -1,12 +1,12 @@
-"""Runs: ask, look, cancel, retry; certificates and the queue."""
+"""Runs: ask, look, cancel, retry; and certificates."""
 
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.urls import reverse
 from ninja import Status
 
+from runs.api.run_answer import find_run, row_of, shape
 from runs.api.schema import (
     CertificateOut,
     EstimateOut,
@@ -14,36 +14,51 @@ from runs.api.schema import (
     LogOut,
     Offset,
     Piece,
-    QueuePage,
     ReasonIn,
     RunOut,
     RunPage,
 )
 from runs.commands.launch import launch_run, retry_run
-from runs.commands.run import cancel_any_run, cancel_run
+from runs.commands.run import cancel as cancel_run
 from runs.launch import LaunchRequest
-from runs.models import Certificate, QueueItem, Run
+from runs.lifecycle import RunStatus
+from runs.models import Certificate, Run, Sweep
 from runs.queries.estimate import estimate
 from runs.queries.log import read_log, whole_characters
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Cursor, Size, Text
+from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
 from workspaces.audit import Refusal
+from workspaces.models import Agent, Benchmark, Pool
 from workspaces.queries.paging import newest_first
+from workspaces.units import MS_PER_HOUR
 
 routes = Routes("runs")
 certificates = Routes("certificates")
-queue = Routes("queue")
 
 
 @routes.get("/runs", needs=Permission.VIEW, kind=Kind.RUN, response=RunPage)
-def list_runs(request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE, status: Text = "") -> dict[str, Any]:
-    """Runs of the workspace, newest first."""
-    rows = Run.objects.select_related("benchmark", "agent", "pool")
-    if status:
-        rows = rows.filter(status=status)
-    found = newest_first(rows, cursor=cursor, size=size)
-    return {"items": [_row(request, run) for run in found.items], "next": found.next}
+def list_runs(
+    request: ApiRequest,
+    cursor: Cursor = "",
+    limit: Size = settings.API_PAGE_SIZE,
+    status: RunStatus | None = None,
+    benchmark: Text = "",
+    agent: Text = "",
+    pool: Text = "",
+    sweep: Text = "",
+) -> dict[str, Any]:
+    """Runs of the workspace, newest first; of one status, benchmark, agent, pool or sweep, where asked."""
+    named = {
+        "benchmark": named_by(Benchmark, benchmark, "benchmark"),
+        "agent": named_by(Agent, agent, "agent"),
+        "pool": named_by(Pool, pool, "pool"),
+        "sweep": named_by(Sweep, sweep, "sweep"),
+        "status": status,
+    }
+    rows = Run.objects.select_related("benchmark", "agent", "pool").filter(**{name: value for name, value in named.items() if value})
+    found = newest_first(rows, cursor=cursor, size=limit)
+    return {"items": [row_of(request, run) for run in found.items], "next": found.next}
 
 
 @routes.post("/runs", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
@@ -56,7 +71,7 @@ def launch(request: ApiRequest, body: LaunchIn) -> Status[dict[str, Any]]:
 @routes.post("/runs/estimate", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EstimateOut)
 def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
     """What a launch would reserve and what every limit says; nothing is written."""
-    found = estimate(request.actor, launch_request(body))
+    found = estimate(launch_request(body))
     return {
         "verdict": found.verdict.answer,
         "limits": found.verdict.as_json(),
@@ -72,30 +87,28 @@ def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
 @routes.get("/runs/{run}", needs=Permission.VIEW, kind=Kind.RUN, response=RunOut)
 def get_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run, with what it is frozen as."""
-    return shape(request, _find(run))
+    return shape(request, find_run(run))
 
 
 @routes.post("/runs/{run}/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=RunOut)
 def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[str, Any]:
     """Cancel: at once while it waits, `cancelling` until its processes have ended while it runs."""
-    found = _find(run)
-    own = request.actor.user is not None and found.requested_by_id == request.actor.user.pk
-    end = cancel_run if own else cancel_any_run
-    end(actor=request.actor, run=found, reason=body.reason if body else "")
-    return shape(request, _find(run))
+    found = find_run(run)
+    cancel_run(actor=request.actor, run=found, reason=body.reason if body else "")
+    return shape(request, find_run(run))
 
 
 @routes.post("/runs/{run}/retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=RunOut, status=201)
 def retry(request: ApiRequest, run: str) -> Status[dict[str, Any]]:
     """Ask for the same again, as a new run."""
-    return Status(201, shape(request, retry_run(actor=request.actor, run=_find(run), run_id=request.chosen_id).run))
+    return Status(201, shape(request, retry_run(actor=request.actor, run=find_run(run), run_id=request.chosen_id).run))
 
 
 @routes.get("/runs/{run}/logs", needs=Permission.VIEW, kind=Kind.RUN, response=LogOut)
 def get_log(request: ApiRequest, run: str, name: Text = "stdout.log", offset: Offset = 0, limit: Piece = 65_536) -> dict[str, Any]:
     """A piece of a log by byte offset, cut between characters; bytes that are not UTF-8 come as U+FFFD. Ask again from `next_offset` until
     `is_final`."""
-    piece = read_log(_find(run), name, offset=offset, limit=limit)
+    piece = read_log(Run.objects.find(run), name, offset=offset, limit=limit)
     text, used = whole_characters(piece.text_bytes)
     return {
         "text": text,
@@ -115,63 +128,6 @@ def get_certificate(request: ApiRequest, certificate: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@queue.get("/queue", needs=Permission.VIEW, kind=Kind.RUN, response=QueuePage)
-def get_queue(request: ApiRequest) -> dict[str, Any]:
-    """Runs that wait, in the order in which they start."""
-    items = QueueItem.objects.select_related("run", "pool").order_by("-priority", "position_key")[:500]
-    return {
-        "items": [
-            {
-                "run_id": item.run.public_id, "name": item.run.name, "compute_pool_id": item.pool.public_id, "priority": item.priority,
-                "position": position, "queued_at": item.available_at,
-            }
-            for position, item in enumerate(items, start=1)
-        ]
-    }  # fmt: skip
-
-
-def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
-    return {
-        **_row(request, run),
-        "reason_code": run.reason_code,
-        "reason": run.reason,
-        "kind": run.kind,
-        "contract_version": run.contract.version,
-        "agent_version": run.agent_version.number,
-        "inputs": list(run.inputs.order_by("created_at", "pk").values("slug", "kind", "sha256")),
-        "parameters": run.parameters,
-        "seed": run.seed,
-        "trigger": run.trigger,
-        "trigger_reason": run.trigger_reason,
-        "requested_by": run.requested_by.username,
-        "certificate": run.certificate.public_id,
-        "content_hash": run.content_hash,
-        "wall_seconds": run.wall_seconds,
-        "reserved_gpu_ms": run.reserved_gpu_ms,
-        "started_at": run.started_at,
-    }
-
-
-def _row(request: ApiRequest, run: Run) -> dict[str, Any]:
-    return {
-        "id": run.public_id,
-        "uuid": str(run.pk),
-        "url": reverse("run", args=[request.workspace.slug, run.public_id]),
-        "name": run.name,
-        "status": run.status,
-        "benchmark_id": run.benchmark.public_id,
-        "agent_id": run.agent.public_id,
-        "compute_pool_id": run.pool.public_id,
-        "spent_gpu_ms": run.spent_gpu_ms,
-        "created_at": run.created_at,
-        "ended_at": run.ended_at,
-    }
-
-
-def _find(text: str) -> Run:
-    return Run.objects.find(text, "benchmark", "agent", "agent_version", "pool", "contract", "certificate", "requested_by")
-
-
 def launch_request(body: LaunchIn) -> LaunchRequest:
     return LaunchRequest(
         benchmark=body.benchmark_id,
@@ -182,7 +138,7 @@ def launch_request(body: LaunchIn) -> LaunchRequest:
         artifacts=tuple(body.artifact_ids),
         parameters=body.parameters,
         seed=body.seed,
-        gpu_ms=_exact(body.budget.gpu_hours, 3_600_000, "budget.gpu_hours"),
+        gpu_ms=_exact(body.budget.gpu_hours, MS_PER_HOUR, "budget.gpu_hours"),
         api_micros=_exact(body.budget.api_spend, 1_000_000, "budget.api_spend") or 0,
         name=body.name,
         reason=body.reason,

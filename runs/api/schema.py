@@ -90,9 +90,70 @@ class EstimateOut(Schema):
 
 
 class InputOut(Schema):
+    """A dataset version by its content hash and role, or an artifact of an earlier run by its bytes' hash."""
+
     slug: str
     kind: str
     sha256: str
+    dataset_id: str | None
+    dataset_version: int | None
+    dataset_version_id: str | None
+    role: str | None
+    artifact_id: str | None
+    made_by_run_id: str | None
+
+
+class CostOut(Schema):
+    """Money in micro-units of `currency`: what was spent, and until `is_settled` what is held for the run at most."""
+
+    micros: int
+    currency: str
+    is_settled: bool
+    gpu_ms: int
+    api_micros: int
+    price_micros_per_gpu_hour: int
+
+
+class ScoreOut(Schema):
+    """`run_id` is the run that measured it: the run itself, or one that evaluated an artifact of it."""
+
+    id: str
+    run_id: str
+    benchmark_id: str
+    contract_version: int
+    metric: str
+    value: float | NAMED_FLOATS
+    standard_error: float | NAMED_FLOATS | None
+    samples: int | None
+
+
+class AttemptOut(Schema):
+    id: str
+    number: int
+    status: str
+    compute_pool_id: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    exit_code: int | None
+    exit_signal: int | None
+    exit_reason: str
+    peak_memory_bytes: int | None
+    cpu_ms: int | None
+
+
+class LinksOut(Schema):
+    """Addresses of this API where the rest is; `code` lists the files of the agent version with their hashes."""
+
+    benchmark: str
+    code: str
+    certificate: str
+    approval: str | None
+    evaluations: str
+    artifacts: str
+    metrics: str
+    logs: dict[str, str]
+    ledger: str
+    events: str
 
 
 class RunOut(Schema):
@@ -105,9 +166,14 @@ class RunOut(Schema):
     reason: str
     kind: str
     benchmark_id: str
+    number: int
     contract_version: int
+    contract_hash: str
     agent_id: str
     agent_version: int
+    agent_version_id: str
+    agent_version_hash: str
+    code_hash: str = Field(description="SHA-256 over the code bundle of the agent version")
     compute_pool_id: str
     inputs: list[InputOut]
     parameters: dict[str, Any]
@@ -115,14 +181,23 @@ class RunOut(Schema):
     trigger: str
     trigger_reason: str
     requested_by: str
+    retry_of: str | None
+    sweep_id: str | None
     certificate: str
+    approval: str | None = Field(description="The request that it waits for, while it waits for an approver.")
     content_hash: str
+    isolation: str
+    priority: int
     wall_seconds: int
     reserved_gpu_ms: int
     spent_gpu_ms: int
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    cost: CostOut
+    scores: list[ScoreOut]
+    attempts: list[AttemptOut]
+    links: LinksOut
 
 
 class RunRow(Schema):
@@ -200,7 +275,7 @@ class SeriesOut(Schema):
 
 class SeriesPage(Schema):
     items: list[SeriesOut]
-    next: str | None = None
+    next: str | None
 
 
 class PointIn(Strict):
@@ -235,9 +310,11 @@ class QueueRow(Schema):
     compute_pool_id: str
     priority: int
     position: int
-    queued_at: datetime
+    queued_at: datetime | None
+    reason: str
+    release: str
 
 
 class QueuePage(Schema):
     items: list[QueueRow]
-    next: str | None = None
+    next: str | None

@@ -1,5 +1,6 @@
 """Sweeps: ask for all members of a search space at once, look how far they are, stop."""
 
+import math
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,12 +13,14 @@ from pydantic import Field, StringConstraints
 from runs.api.artifact import named
 from runs.api.run import launch_request
 from runs.api.schema import LaunchIn, ReasonIn, Strict
-from runs.commands.sweep import create_sweep, stop_any_sweep, stop_sweep
+from runs.commands.sweep import create_sweep
+from runs.commands.sweep import stop as stop_sweep
 from runs.models import Sweep
-from runs.queries.sweep import Progress, find_sweep, list_sweeps, progress_of, table_of, words_of
+from runs.queries.sweep import MemberRow, Progress, find_sweep, list_sweeps, progress_of, table_of, words_of
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
+from workspaces.queries.paging import Place, in_order
 
 routes = Routes("sweeps")
 
@@ -91,12 +94,13 @@ class MembersOut(Schema):
     metric: str
     direction: str
     items: list[MemberOut]
+    next: str | None
 
 
 @routes.get("/sweeps", needs=Permission.VIEW, kind=Kind.RUN, response=SweepPage)
-def list_all(request: ApiRequest, cursor: Cursor = "", size: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+def list_all(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Sweeps of the workspace, newest first."""
-    found = list_sweeps(cursor=cursor, size=size)
+    found = list_sweeps(cursor=cursor, size=limit)
     progress = progress_of(found.items)
     return {"items": [_row(request, sweep, progress[sweep.pk]) for sweep in found.items], "next": found.next}
 
@@ -119,9 +123,17 @@ def get_sweep(request: ApiRequest, sweep: str) -> dict[str, Any]:
 
 
 @routes.get("/sweeps/{sweep}/members", needs=Permission.VIEW, kind=Kind.RUN, response=MembersOut)
-def get_members(request: ApiRequest, sweep: str) -> dict[str, Any]:
-    """Members launched so far, best first: what was varied, the score, the last value of each metric."""
+def get_members(request: ApiRequest, sweep: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+    """Members launched so far, best first: what was varied, the score, the last value of each metric. Of a sweep with more than 500 members
+    the first 500; `/runs?sweep=` lists the runs of all."""
     table = table_of(find_sweep(sweep))
+    sign = 1 if table.descends else -1
+
+    def place(row: MemberRow) -> Place:
+        value = table.value(row)
+        return (0, sign * value, row.number) if value is not None and math.isfinite(value) else (1, 0.0, row.number)
+
+    page = in_order(table.rows, place, cursor=cursor, size=limit)
     return {
         "metric": table.contract.metric,
         "direction": table.contract.direction,
@@ -133,8 +145,9 @@ def get_members(request: ApiRequest, sweep: str) -> dict[str, Any]:
                 "scored_by": f"run_{row.score.by_run.hex}" if row.score else None,
                 "metrics": {key: named(value) for key, value in row.metrics.items()}, "spent_gpu_ms": row.spent_gpu_ms,
             }
-            for row in table.rows
+            for row in page.items
         ],
+        "next": page.next,
     }  # fmt: skip
 
 
@@ -142,8 +155,7 @@ def get_members(request: ApiRequest, sweep: str) -> dict[str, Any]:
 def stop(request: ApiRequest, sweep: str, body: ReasonIn | None = None) -> dict[str, Any]:
     """Launch no more members; those under way go on."""
     found = find_sweep(sweep)
-    own = request.actor.user is not None and found.requested_by_id == request.actor.user.pk
-    (stop_sweep if own else stop_any_sweep)(actor=request.actor, sweep=found, reason=body.reason if body else "")
+    stop_sweep(actor=request.actor, sweep=found, reason=body.reason if body else "")
     return shape(request, find_sweep(sweep))
 
 

@@ -1,13 +1,14 @@
 """Deciding on a launch that was held: the vote, and the admission anew (an approval reserves nothing by itself)."""
 
 from django.db import transaction
+from django.utils import timezone
 
 from runs.admission import Answer, Verdict, decide
-from runs.commands.launch import admit, certify, plain_facts
+from runs.commands.launch import admit, certify
 from runs.commands.run import end
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, Run
-from runs.queries.estimate import collect_facts
+from runs.queries.admission import admission_facts
 from runs.queries.frozen import thaw
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -51,15 +52,15 @@ def _decide(
         event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=prepared.content_hash
     )  # fmt: skip
     if status == Approval.Status.APPROVED:
-        facts = collect_facts(prepared, event)
-        verdict = decide(facts, approved=True)
+        facts = admission_facts(prepared, now=timezone.now(), is_approved=True)
+        verdict = decide(facts)
         if verdict.answer != Answer.PASS:
             transaction.savepoint_rollback(before_vote)
             event.subjects[:], event.verb, event.about = named, Verb.LAUNCH_REFUSED, run
             event.details = {"run": run.name, "limits": plain(verdict.as_json())}
-            return asked, (certify(event, verdict, prepared, asked_by=actor.user, facts=plain_facts(facts)), verdict)
+            return asked, (certify(event, facts, verdict, prepared, asked_by=actor.user), verdict)
         event.changing(run)
-        run.certificate = certify(event, verdict, prepared, asked_by=actor.user, facts=plain_facts(facts))
+        run.certificate = certify(event, facts, verdict, prepared, asked_by=actor.user)
         run.save(update_fields=["certificate"])
         admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
     elif status in (Approval.Status.REFUSED, Approval.Status.VOID):

@@ -1,4 +1,6 @@
-"""The life of an attempt, as labsite's own jobs move it: claimed, running, ended once. Every command locks the run and checks its status."""
+"""The life of an attempt, as labsite's own jobs move it: claimed, running, ended once. Every command locks the run and checks its status.
+
+What its run becomes of it is in `runs/commands/ending.py`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,23 +9,21 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
-from runs.commands.harvest import Harvest, evaluate, keep
-from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.run import end
-from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
+from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
-from runs.queries.order import TOKEN_SLACK, seconds_left, token_id, token_secret
+from runs.queries.at_once import runs_at_once
+from runs.queries.order import TOKEN_SLACK, token_id, token_secret
 from workspaces import ids, ledger, scope
 from workspaces.access import Actor
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
-from workspaces.models import Engine, EngineSlot, Installation, Limit, Pool, Token, Unit
+from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
-MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
 START_LEASE_SECONDS = 60  # how long a starter is left alone with its attempt; afterwards the watch takes it for dead
 
 
@@ -55,7 +55,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     number = (Attempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0) + 1
     epoch = Installation.objects.get(is_current=True).epoch
     attempt = Attempt.objects.create(
-        id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED, fence=number
+        id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
     )
     _take_slots(pool.engine, attempt, run.slots)
     Watch.objects.create(attempt=attempt, lease_until=Now() + timedelta(seconds=START_LEASE_SECONDS))
@@ -80,91 +80,47 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
 @command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True)
 def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, started_at: datetime | None = None) -> Attempt:
     """The pool has it and its process lives."""
-    run, attempt = _locked(attempt)
-    if attempt.status not in (AttemptStatus.CREATED, AttemptStatus.SUBMITTED):
+    run, attempt = locked(attempt)
+    if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has moved on.")
     now = timezone.now()
     event.changing(run)
     event.about = run
-    event.change(attempt, status=AttemptStatus.RUNNING, submitted_at=attempt.submitted_at or now, started_at=started_at or now)
+    event.change(attempt, status=AttemptStatus.RUNNING, started_at=started_at or now)
     if run.status == RunStatus.STARTING:
         move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now)
     return attempt
 
 
-@command(Verb.RUN_ENDED, needs=None, by_system=True)
-def finish_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest) -> Run:
-    """The confirmed end of an attempt: its run moves once, what it left is kept, its money settled, its slots freed.
-
-    A launcher that was lost with a try left puts the run back in the queue, its reservation kept.
-    """
-    run, attempt = _locked(attempt)
+@command(Verb.ATTEMPT_ENDED, needs=None, by_system=True)
+def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, is_interrupted: bool = False) -> Run:
+    """The confirmed end of an attempt: what it cost is known, its slots are free, its token ends. Its run ends once what it left has been
+    collected (`finish_run`), which may take long and holds no place in the pool."""
+    run, attempt = locked(attempt)
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
     event.changing(run)
     event.about = run
-    is_lost = ended.reason == "launcher_lost"
-    _close(event, run, attempt, ended, AttemptStatus.LOST if is_lost else AttemptStatus.ENDED, api_micros=harvest.api_micros)
-    lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
-    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0:
-        event.verb = Verb.RUN_REQUEUED
-        keep(event, run, harvest.records, attempt_number=attempt.number)
-        _requeue(event, run)
-        return run
-    status, code = end_of(
-        exit_code=ended.code, reason=ended.reason, said_done=harvest.said_done, wants_done=run.agent_version.completion == "done"
-    )  # fmt: skip
-    if run.status == RunStatus.CANCELLING and is_lost:
-        status, code = RunStatus.CANCELLED, "cancelled"
-    kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
-    if status == RunStatus.SUCCEEDED:
-        evaluate(event, run, harvest.scores)
-    event.details |= {
-        "status": status,
-        "artifacts": kept,
-        "exit": {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]},
-    }
-    event.details |= {key: value for key, value in harvest.notes.items() if value}
-    end(event, run=run, status=status, reason_code=code, reason=_words(ended, code))
-    queue.ring("sweep_workspace", subject=scope.current_id())
-    return run
-
-
-@command(Verb.RUN_REQUEUED, needs=None, by_system=True)
-def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest | None = None) -> Run:
-    """Labsite, or its machine, was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt
-    (contracts.md E). A run that was being cancelled is cancelled; one that has used up its time has timed out."""
-    run, attempt = _locked(attempt)
-    if attempt.status not in OPEN_ATTEMPTS:
-        raise Refusal("The end of this attempt is on record already.")
-    harvest = harvest or Harvest()
-    event.changing(run)
-    event.about = run
-    _close(event, run, attempt, ended, AttemptStatus.INTERRUPTED, api_micros=harvest.api_micros)
-    keep(event, run, harvest.records, attempt_number=attempt.number)
-    if run.status == RunStatus.CANCELLING:
-        event.verb = Verb.RUN_CANCELLED
-        end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
-    elif seconds_left(run) <= 0:
-        event.verb = Verb.RUN_ENDED
-        words = "It was interrupted when its time was used up."
-        end(event, run=run, status=RunStatus.TIMED_OUT, reason_code="wall_limit", reason=words)
-    else:
-        _requeue(event, run)
+    lost = AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED
+    close(event, run, attempt, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost)
+    event.details["exit"] = {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]}
+    Watch.objects.filter(attempt=attempt).update(collecting_since=Now(), collect_tries=0, lease_until=None)
+    queue.ring("collect_attempt", subject=attempt.pk)
+    queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
     return run
 
 
 @command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True)
 def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> Run:
     """The pool refused and confirmed that nothing runs: the run fails, what is left of its reservation is released."""
-    run, attempt = _locked(attempt)
+    run, attempt = locked(attempt)
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has started meanwhile.")
     event.changing(run)
     event.about = run
     now = timezone.now().timestamp()
     ended = Exit(code=None, signal=None, started_at=now, ended_at=now, reason="not_started", peak_memory_bytes=None, cpu_seconds=None)
-    _close(event, run, attempt, ended, AttemptStatus.ENDED)
+    close(event, run, attempt, ended, AttemptStatus.ENDED)
     if run.status == RunStatus.CANCELLING:
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
     else:
@@ -175,7 +131,7 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
 
 
-def _locked(attempt: Attempt) -> tuple[Run, Attempt]:
+def locked(attempt: Attempt) -> tuple[Run, Attempt]:
     """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle."""
     lock_ledger()
     run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("agent_version", "pool").get(pk=attempt.run_id)
@@ -186,11 +142,9 @@ def _room(run: Run, pool: Pool) -> None:
     busy = sum(Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS)).values_list("run__slots", flat=True))
     if busy + run.slots > pool.slots:
         raise NoRoom(f"{pool.slug} has {busy} of {pool.slots} slots taken; it starts when one is free.")
-    limits = Limit.objects.filter(unit=Unit.RUNS, window=Limit.Window.NOW).exclude(mode=Limit.Mode.WARN)
-    limit = limits.order_by("amount").first()
-    at_once = Run.objects.filter(status__in=sorted(ACTIVE)).count()
-    if limit is not None and at_once + 1 > limit.amount:
-        raise AtLimit(f"{at_once} of {limit.amount} runs run at once; it starts when one ends.")
+    at_once = runs_at_once()
+    if at_once.is_full:
+        raise AtLimit(f"{at_once.words} It starts when one ends.")
     if not pool.is_accepting or not pool.engine.is_accepting:
         raise NoRoom(f"{pool.slug} takes no new work; it starts when the pool is opened again.")
 
@@ -231,8 +185,9 @@ def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
     EngineSlot.objects.bulk_create([EngineSlot(engine=locked, number=number, attempt_id=attempt.pk) for number in free])
 
 
-def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus, *, api_micros: int = 0) -> None:
+def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
     """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token."""
+    api_micros = Watch.objects.values_list("api_spend_micros", flat=True).get(attempt=attempt)
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
     used = milliseconds * run.slots * run.frozen["pool"]["milli_gpu_per_slot"] // 1000 if ended.reason != "not_started" else 0
@@ -256,20 +211,3 @@ def _close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attemp
     EngineSlot.objects.filter(attempt_id=attempt.pk).delete()
     for run_token in Token.objects.filter(pk=token_id(attempt), revoked_at=None):
         event.change(run_token, revoked_at=timezone.now())
-
-
-def _requeue(event: Draft, run: Run) -> None:
-    move(event, run, RunStatus.QUEUED, queued_at=timezone.now())
-    enqueue(event, run=run)
-
-
-def _words(ended: Exit, code: str) -> str:
-    words = {
-        "exit_code": f"The program ended with exit code {ended.code}.",
-        "signal": f"The program was ended by signal {ended.signal}.",
-        "wall_limit": "The wall limit was reached.",
-        "ended_without_done": "The program ended without saying that it was done.",
-        "budget_exceeded": f"The run's {ended.reason.replace('_', ' ')} was reached.",
-        "launcher_lost": "The process that watched over the run was lost, and no try is left.",
-    }
-    return words.get(code, "")

@@ -12,8 +12,10 @@ from runs.pools.events import Score
 from workspaces import scope
 from workspaces.audit import Draft
 from workspaces.models import Benchmark, Blob, Contract, NotFound, Pool, Workspace
+from workspaces.queries.registry import current_contract
 
 OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
+LACKING = "Not all outputs could be collected"  # how the sentence begins that says so
 MAX_PATH = 1024
 MAX_SCORES = 1_000
 
@@ -37,8 +39,8 @@ class Harvest:
     artifacts: tuple[Collected, ...] = ()
     scores: tuple[Score, ...] = ()
     said_done: bool = False
-    api_micros: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
+    lacking: str = ""  # a sentence for people, where not everything could be collected
 
     @property
     def records(self) -> tuple[Collected, ...]:
@@ -90,7 +92,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
         if benchmark.pk not in contracts:
-            contracts[benchmark.pk] = Contract.objects.filter(benchmark=benchmark).order_by("-version").first()
+            contracts[benchmark.pk] = current_contract(benchmark.pk)
         contract = contracts[benchmark.pk]
         if contract is None:
             unknown.append(score.benchmark[:80])

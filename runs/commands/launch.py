@@ -3,18 +3,19 @@
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.db.models import Max
 from django.utils import timezone
 
 from runs import queue
-from runs.admission import Answer, Verdict, decide
+from runs.admission import Answer, Facts, Verdict, decide
 from runs.commands.move import move
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run, RunInput, Sweep
-from runs.queries.estimate import Prepared, collect_facts, prepare
+from runs.queries.admission import admission_facts
+from runs.queries.frozen import Prepared
+from runs.queries.launch_request import prepare
 from workspaces import ledger
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -110,9 +111,9 @@ def _launch(
         raise _LaunchedMeanwhile
     person = _person(actor)
     prepared = prepare(request)
-    facts = collect_facts(prepared, event)
+    facts = admission_facts(prepared, now=timezone.now())
     verdict = decide(facts)
-    certificate = certify(event, verdict, prepared, asked_by=person, facts=plain_facts(facts))
+    certificate = certify(event, facts, verdict, prepared, asked_by=person)
     event.reason = request.reason
     event.details |= {"verdict": verdict.answer, "limits": plain(verdict.as_json()), "asks": plain(prepared.frozen["limits"])}
     if verdict.answer == Answer.REFUSE:
@@ -189,15 +190,13 @@ def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:
 def enqueue(event: Draft, *, run: Run) -> None:
     """Put a run at the end of its priority and ring; the table is the queue."""
     now = timezone.now()
-    item = QueueItem.objects.create(
-        run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000), available_at=now
-    )
+    item = QueueItem.objects.create(run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000))
     event.created(item)
     queue.ring("dispatch_run", subject=run.pk)
 
 
-def certify(event: Draft, verdict: Verdict, prepared: Prepared, *, asked_by: User, facts: Any) -> Certificate:
-    """Keep a decision with every limit and its arithmetic, whatever it says."""
+def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *, asked_by: User) -> Certificate:
+    """Keep a decision with every limit and its arithmetic, whatever it says, and the facts that give it again."""
     kinds = {
         Answer.PASS: Certificate.Verdict.ADMITTED,
         Answer.APPROVAL: Certificate.Verdict.APPROVAL,
@@ -206,21 +205,13 @@ def certify(event: Draft, verdict: Verdict, prepared: Prepared, *, asked_by: Use
     certificate = Certificate.objects.create(
         verdict=kinds[verdict.answer],
         lines=verdict.as_json(),
-        facts=facts,
+        facts=facts.as_json(),
         request=prepared.frozen,
         request_hash=digest(prepared.frozen),
         asked_by=asked_by,
     )
     event.created(certificate)
     return certificate
-
-
-def plain_facts(facts: Any) -> dict[str, Any]:
-    """Facts as a certificate keeps them, so that deciding again gives the same verdict."""
-    return {
-        "rules": [{name: getattr(rule, name) for name in rule.__slots__} for rule in facts.rules],
-        "limits": [{name: getattr(limit, name) for name in limit.__slots__} for limit in facts.limits],
-    }
 
 
 def _person(actor: Actor) -> User:

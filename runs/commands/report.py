@@ -13,6 +13,7 @@ from runs.models import Artifact, Attempt, Run, RunLine, Watch
 from runs.pools.events import Event, read_event
 from runs.pools.lines import Point
 from runs.pools.values import MalformedError, check_text
+from workspaces import ids
 from workspaces.access import Actor
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -21,11 +22,12 @@ from workspaces.verbs import Verb
 
 
 def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
-    """Append metric points; returns how many were taken. Telemetry: no event of audit."""
+    """Append metric points; returns how many were taken: none below `system/`, where labsite measures. Telemetry: no event of audit."""
     attempt = _own_attempt(actor, run)
     with transaction.atomic():
         Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
-        return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
+        said = ingest.not_measured(points)
+        return len(said) - ingest.add_points(run, said, attempt_number=attempt.number)
 
 
 def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> int:
@@ -51,7 +53,16 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
 
 
 @command(Verb.ARTIFACT_STORED, needs=None, public_reason="the token of the one run, checked first thing")
-def store_artifact(event: Draft, *, actor: Actor, run: Run, file: StoredFile, name: str, kind: str) -> Artifact:
+def store_artifact(
+    event: Draft,
+    *,
+    actor: Actor,
+    run: Run,
+    file: StoredFile,
+    name: str,
+    kind: str,
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Artifact:
     """Keep a file that a run has sent while it runs."""
     lock_ledger()
     _own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
@@ -61,7 +72,7 @@ def store_artifact(event: Draft, *, actor: Actor, run: Run, file: StoredFile, na
         raise Refusal(f"{file.path} is kept already; an artifact is not overwritten.", field="path")
     blob = keep_blob(event, file.sha256, file.bytes)
     artifact = Artifact.objects.create(
-        run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
+        id=id or ids.uuid7(), run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
     )
     event.created(artifact)
     return artifact

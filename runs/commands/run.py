@@ -4,10 +4,10 @@ from django.utils import timezone
 
 from runs import queue
 from runs.commands.move import move
-from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
+from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import ledger
-from workspaces.access import Actor, Kind, Permission
+from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import approval
@@ -15,10 +15,20 @@ from workspaces.models import Unit
 from workspaces.verbs import Verb
 
 
+def cancel(*, actor: Actor, run: Run, reason: str = "") -> Run:
+    """Cancel a run by the right that it takes: that to one's own, or that to the queue."""
+    return (cancel_run if _is_own(actor, run) else cancel_any_run)(actor=actor, run=run, reason=reason)
+
+
+def may_cancel(actor: Actor, rights: Rights, run: Run) -> bool:
+    """Would `cancel` be carried out now? Pages that offer it ask this."""
+    return rights.allows(Permission.CANCEL_RUN if _is_own(actor, run) else Permission.MANAGE_QUEUE, Kind.RUN) and not _why_not(run)
+
+
 @command(Verb.RUN_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
 def cancel_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run:
     """Cancel one's own run."""
-    if actor.user is None or run.requested_by_id != actor.user.pk:
+    if not _is_own(actor, run):
         raise Denied(Permission.MANAGE_QUEUE, "runs of others")
     return _cancel(event, run=run, reason=reason)
 
@@ -35,10 +45,9 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     status = RunStatus(run.status)
     event.reason = reason
     event.about = run
-    if run.is_terminal:
-        raise Refusal(f"{run.name} has ended already: {run.get_status_display()}.")
-    if status == RunStatus.CANCELLING:
-        raise Refusal(f"{run.name} is being cancelled already.")
+    why_not = _why_not(run)
+    if why_not:
+        raise Refusal(why_not)
     if status in (RunStatus.DRAFT, RunStatus.AWAITING_APPROVAL, RunStatus.QUEUED):
         event.verb = Verb.RUN_CANCELLED
         approval.void(event, subject_type="run", subject_id=run.pk)
@@ -51,21 +60,40 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     return run
 
 
+def _is_own(actor: Actor, run: Run) -> bool:
+    return actor.user is not None and run.requested_by_id == actor.user.pk
+
+
+def _why_not(run: Run) -> str:
+    """Why a run cannot be cancelled, whoever asks; empty where it can."""
+    if run.is_terminal:
+        return f"{run.name} has ended already: {run.get_status_display()}."
+    if run.status == RunStatus.CANCELLING:
+        return f"{run.name} is being cancelled already."
+    newest = Attempt.objects.filter(run=run).order_by("-number").first() if run.is_active else None
+    if newest is not None and newest.status == AttemptStatus.ENDED:
+        return f"The program of {run.name} has ended; what it left is being collected. There is nothing left to cancel."
+    return ""
+
+
 def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", reason: str = "") -> None:
     """Move a run to its terminal status, once: leave the queue, settle what was reserved against what was used."""
     for item in QueueItem.objects.filter(run=run):
         event.deleting(item)
         item.delete()
-    if run.reserved_gpu_ms or run.spent_gpu_ms:
-        ledger.settle(
-            event, unit=Unit.GPU_MS, reserved=run.reserved_gpu_ms, spent=run.spent_gpu_ms, run_id=run.pk, run_label=run.name,
-            window_start=run.budget_window_at,
-        )  # fmt: skip
-    if run.reserved_api_micros or run.spent_api_micros:
-        ledger.settle(
-            event, unit=Unit.API_MICROS, reserved=run.reserved_api_micros, spent=run.spent_api_micros, run_id=run.pk, run_label=run.name,
-            window_start=run.budget_window_at,
-        )  # fmt: skip
+    charged_at = max((moment for moment in (run.budget_window_at, run.started_at) if moment is not None), default=None)
+    overrun = {}
+    for unit, reserved, spent in (
+        (Unit.GPU_MS, run.reserved_gpu_ms, run.spent_gpu_ms),
+        (Unit.API_MICROS, run.reserved_api_micros, run.spent_api_micros),
+    ):
+        if reserved or spent:
+            overrun[unit.value] = ledger.settle(
+                event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name, window_start=charged_at
+            )
+    if any(overrun.values()):  # the alarm: the event of this end is about that, and home shows it to operators (workspaces.queries.overrun)
+        event.verb = Verb.RUN_OVERRAN
+        event.details["overrun"] = {unit: amount for unit, amount in overrun.items() if amount}
     move(
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
         ended_at=timezone.now(),

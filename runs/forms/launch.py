@@ -1,7 +1,6 @@
 """The launch form: what shall run, on what, where, with how much. It asks; `runs.commands.launch` decides."""
 
 import json
-import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -10,21 +9,38 @@ from django.http import QueryDict
 
 from runs.forms.parameters import PREFIX, as_text, parameter_fields, parameters_of
 from runs.launch import LaunchRequest
-from runs.queries.launch_choices import LaunchChoices, artifact_label, dataset_label, versions_of
+from runs.queries.launch_choices import LaunchChoices, Pick, artifact_picks, dataset_pick, versions_of
+from workspaces.units import MS_PER_HOUR
 
-MS_PER_HOUR = 3_600_000
+MOST_NAMED = 100  # inputs that an address may name
+
+
+class Picks(forms.CheckboxSelectMultiple):
+    """Inputs to choose, each on a row of its own."""
+
+    template_name = "runs/launch_picks.html"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.picks: dict[str, Pick] = {}
+
+    def create_option(self, name: str, value: Any, *args: Any, **options: Any) -> dict[str, Any]:
+        return super().create_option(name, value, *args, **options) | {"pick": self.picks[str(value)]}
 
 
 class LaunchForm(forms.Form):
-    """Bound to a query string or a POST. Fields for parameters follow the agent version that is chosen."""
+    """Bound to a query string or a POST. Fields for parameters follow the agent version that is chosen.
+
+    A draft may still lack what a launch needs: it is shown while it is being filled in, without complaints about what comes next.
+    """
 
     use_required_attribute = False
 
     benchmark = forms.ChoiceField(help_text="What it is measured on, under the current contract.")
     agent = forms.ChoiceField(help_text="What runs.")
     version = forms.TypedChoiceField(coerce=int, required=False, empty_value=None, label="Version of the agent")
-    datasets = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, help_text="Their newest versions, read-only.")
-    artifacts = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Artifacts of earlier runs")
+    datasets = forms.MultipleChoiceField(required=False, widget=Picks, help_text="A run reads them and changes nothing in them.")
+    artifacts = forms.MultipleChoiceField(required=False, widget=Picks, label="Artifacts of earlier runs")
     pool = forms.ChoiceField(required=False, help_text="Where it runs.")
     gpu_hours = forms.DecimalField(
         required=False,
@@ -39,26 +55,28 @@ class LaunchForm(forms.Form):
     name = forms.CharField(required=False, max_length=200, help_text="Empty: the agent's name and a number.")
     reason = forms.CharField(required=False, max_length=1000, label="Why", help_text="Stands on the run's page and in the record.")
 
-    def __init__(self, given: QueryDict | None, choices: LaunchChoices) -> None:
-        super().__init__(_with_parameters(given))
+    def __init__(self, given: QueryDict | None, choices: LaunchChoices, *, is_draft: bool = False) -> None:
+        super().__init__(given)
+        self.is_draft = is_draft
         self._choose("benchmark", choices.benchmarks, "Choose a benchmark")
         self._choose("agent", choices.agents, "Choose an agent")
         self._choose("pool", choices.pools, "The default pool" if choices.default_pool else "Choose a pool")
-        self._choose("datasets", [*choices.datasets, *self._named("datasets", dataset_label, choices.datasets)])
-        artifacts = self._named("artifacts", _label_of_artifact, [])
-        if artifacts:
-            self._choose("artifacts", artifacts)
-        else:
-            del self.fields["artifacts"]
+        self._offer("datasets", self._with_named(choices.datasets))
+        self._offer("artifacts", artifact_picks(self._named("artifacts")))
         versions = versions_of(self._given("agent"))
         self._choose("version", [(str(version.number), str(version.number)) for version in versions], "The newest")
         wanted = self._given("version")
         chosen = next((version for version in versions if str(version.number) == wanted), versions[0] if versions else None)
+        self.chosen_agent = self._given("agent") if chosen else ""
         self.chosen_schema: dict[str, Any] = chosen.parameter_schema if chosen else {}
-        self.parameter_names: list[str] = []
-        for name, field in parameter_fields(self.chosen_schema).items():
-            self.fields[name] = field
-            self.parameter_names.append(name)
+        fields = parameter_fields(self.chosen_schema)
+        self.fields.update(fields)
+        self.parameter_names = list(fields)
+        self.left_out: list[str] = []  # parameters that the address names and this version does not take
+        self._spread_parameters(is_known=chosen is not None)
+        if is_draft:
+            for field in self.fields.values():
+                field.required = False
 
     @property
     def parameter_group(self) -> list[forms.BoundField]:
@@ -67,57 +85,62 @@ class LaunchForm(forms.Form):
     def _given(self, name: str) -> str:
         return str(self.data.get(name, "")) if self.is_bound else ""
 
-    def _named(self, name: str, label: Any, offered: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Choices that the address names beyond those that are offered."""
-        if not isinstance(self.data, QueryDict):
-            return []
-        known = {value for value, _ in offered}
-        asked = [value for value in dict.fromkeys(self.data.getlist(name)[:100]) if value not in known]
-        return [(value, words) for value in asked for words in [label(value)] if words]
+    def _named(self, name: str) -> list[str]:
+        return list(dict.fromkeys(self.data.getlist(name)[:MOST_NAMED])) if isinstance(self.data, QueryDict) else []
+
+    def _with_named(self, offered: list[Pick]) -> list[Pick]:
+        """The newest versions, and those that the address names; a newest one that is named by its number as well stands there once."""
+        known = {pick.value for pick in offered}
+        named = [pick for name in self._named("datasets") if name not in known for pick in [dataset_pick(name)] if pick]
+        twice = {(pick.source, pick.version) for pick in named}
+        return sorted([*named, *(pick for pick in offered if (pick.source, pick.version) not in twice)], key=lambda pick: pick.source)
+
+    def _offer(self, name: str, picks: list[Pick]) -> None:
+        if not picks and name == "artifacts":
+            del self.fields[name]
+            return
+        self._choose(name, [(pick.value, pick.label) for pick in picks])
+        widget = self.fields[name].widget
+        assert isinstance(widget, Picks)
+        widget.picks = {pick.value: pick for pick in picks}
 
     def _choose(self, name: str, choices: list[tuple[str, str]], empty: str = "") -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", empty), *choices] if empty else choices
 
-    def request(self) -> LaunchRequest:
-        """What is asked for; after `is_valid()`."""
-        given = self.cleaned_data
-        hours: Decimal | None = given["gpu_hours"]
+    def _spread_parameters(self, *, is_known: bool) -> None:
+        """`parameters={…}` of a link, spread over the fields of single parameters."""
+        given = self.data
+        if not isinstance(given, QueryDict) or not given.get("parameters") or "parameters" in self.fields:
+            return
+        try:
+            parameters = json.loads(str(given["parameters"]))
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(parameters, dict):
+            return
+        self.data = spread = given.copy()
+        for name, value in list(parameters.items())[:MOST_NAMED]:
+            if f"{PREFIX}{name}" not in self.fields:
+                self.left_out += [str(name)[:80]] if is_known else []
+            elif f"{PREFIX}{name}" not in spread:
+                spread[f"{PREFIX}{name}"] = as_text(value)
+
+    def request(self, *, without: frozenset[str] = frozenset()) -> LaunchRequest:
+        """What is asked for; after `is_valid()`. Fields with a fault, and those of `without`, are left as if nobody had filled them in."""
+        given = {name: value for name, value in self.cleaned_data.items() if name not in without}
+        hours: Decimal | None = given.get("gpu_hours")
         return LaunchRequest(
-            benchmark=given["benchmark"],
-            agent=given["agent"],
-            agent_version=given["version"],
-            pool=given["pool"],
-            datasets=tuple(given["datasets"]),
+            benchmark=given.get("benchmark", ""),
+            agent=given.get("agent", ""),
+            agent_version=given.get("version"),
+            pool=given.get("pool", ""),
+            datasets=tuple(given.get("datasets", ())),
             artifacts=tuple(given.get("artifacts", ())),
             parameters=parameters_of(given),
-            seed=given["seed"],
+            seed=given.get("seed"),
             gpu_ms=None if hours is None else int(hours * MS_PER_HOUR),
-            name=given["name"],
-            reason=given["reason"],
+            name=given.get("name", ""),
+            reason=given.get("reason", ""),
         )
-
-
-def _with_parameters(given: QueryDict | None) -> QueryDict | None:
-    """`parameters={…}` of a link, spread over the fields of single parameters as well."""
-    if given is None or not given.get("parameters"):
-        return given
-    try:
-        parameters = json.loads(str(given["parameters"]))
-    except (ValueError, RecursionError):
-        return given
-    if not isinstance(parameters, dict):
-        return given
-    spread = given.copy()
-    for name, value in list(parameters.items())[:100]:
-        if f"{PREFIX}{name}" not in spread:
-            spread[f"{PREFIX}{name}"] = as_text(value)
-    return spread
-
-
-def _label_of_artifact(text: str) -> str | None:
-    try:
-        return artifact_label(uuid.UUID(text))
-    except ValueError:
-        return None

@@ -12,6 +12,7 @@ from django.http import QueryDict
 from runs.forms.launch import LaunchForm
 from runs.launch import LaunchRequest
 from runs.queries.launch_choices import LaunchChoices
+from workspaces.units import MS_PER_HOUR
 
 PREFIX = "v."
 LONGEST = 20_000  # characters of one field
@@ -110,7 +111,7 @@ class SweepForm(LaunchForm):
             space |= {"count": given["draws"], "seed": given["draw_seed"] or 0}
         return space
 
-    def request(self) -> LaunchRequest:
+    def request(self, *, without: frozenset[str] = frozenset()) -> LaunchRequest:
         given = self.cleaned_data
         fixed = {
             name.removeprefix(PREFIX): given[name][0]
@@ -121,7 +122,7 @@ class SweepForm(LaunchForm):
         return LaunchRequest(
             benchmark=given["benchmark"], agent=given["agent"], agent_version=given["version"], pool=given["pool"],
             datasets=tuple(given["datasets"]), artifacts=tuple(given.get("artifacts", ())), parameters=fixed,
-            gpu_ms=None if hours is None else int(hours * 3_600_000),
+            gpu_ms=None if hours is None else int(hours * MS_PER_HOUR),
         )  # fmt: skip
 
     def asked(self) -> dict[str, Any]:

@@ -1,62 +1,109 @@
-"""What an ended attempt leaves: its outputs and logs into the store, its words from the lines that were taken in."""
+"""What an ended attempt leaves goes into the store, on a queue of its own: it may take minutes, and nobody else is watched meanwhile.
 
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+A try that is cut off, by its time limit, a full disk or a killed worker, has kept whole files, and the next one goes on behind them. A run
+never waits for ever: after `PATIENCE_SECONDS` without a file it ends with what was kept, says so, and its folder stays in the pool, where
+the sweep comes back for it once an hour (`kept_back`).
+"""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.db.models import F, Max
+from django.utils import timezone
+from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
-from runs.commands.harvest import MAX_PATH, OWN_PATHS, Collected, Harvest
-from runs.models import Attempt, RunLine, Watch
-from runs.pools.base import READABLE, Pool, PoolError
+from runs.commands.ending import add_outputs, finish_run
+from runs.commands.harvest import LACKING, Collected, Harvest
+from runs.jobs import lease
+from runs.jobs.job import job
+from runs.jobs.keeper import LEASE_SECONDS, Keeper, TurnOver, collected
+from runs.lifecycle import AttemptStatus
+from runs.models import Attempt, KeptFile, RunLine, Watch
+from runs.place import place_of
+from runs.pools.base import Pool, PoolError, Status
 from runs.pools.events import Score
-from workspaces import scope, store
-from workspaces.models import Workspace
+from runs.queries.collecting import collecting, kept_back
+from runs.queue import ring
+from workspaces import scope
+from workspaces.access import Actor
+from workspaces.audit import Refusal
+from workspaces.store import StoreFull
 
-CHUNK = 1 << 20
-MAX_OUTPUTS = 2_000
-SHOWN = 20
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 900  # so long without a file kept, collecting is tried again; then the run ends without the rest
+MISSING_GRACE_SECONDS = 15  # a folder that is gone for longer does not come back
+RETRY_SECONDS = 30
+LATE_RETRY_SECONDS = 3600
+MIN_TRIES = 3
+MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that dies of it each time
 
 
-def harvest(place: Pool, attempt: Attempt) -> Harvest:
-    """Store every output once the end is confirmed. Doing it twice stores nothing twice: the store is named by content. Raises PoolError where
-    the folder is gone, StoreFull where the store has no room."""
-    workspace = Workspace.objects.get(pk=scope.current_id())
-    key, room = attempt.key, workspace.pk.hex
-    lines = RunLine.objects.filter(attempt=attempt, type="artifact").order_by("number")
-    # A run may name its file as it stands in its folder, or below outputs/.
-    named = {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
-    listed = place.outputs(room, key)
-    kept: list[Collected] = []
-    unreadable: list[str] = []
-    for entry in listed[:MAX_OUTPUTS]:
-        said = named.get(entry.path, {})
-        # What a run puts below labsite's own paths is kept, and stands for nothing of labsite's.
-        path = f"{OWN_PATHS}attempt-{attempt.number}/outputs/{entry.path}" if entry.path.startswith(OWN_PATHS) else entry.path
-        try:
-            if len(path) > MAX_PATH:
-                raise PoolError("the path is too long")
-            with place.open_output(room, key, entry.path) as file:
-                sha256, size = store.put_stream(workspace.region, workspace.pk, _pieces(file))
-        except PoolError:
-            unreadable.append(entry.path[:200])
+@job
+def collect_attempt(actor: Actor, subject: uuid.UUID) -> None:
+    """Collect what one ended attempt left; rung for the workspace, what each of them left that nobody collects just now."""
+    named = collecting().filter(pk=subject) | kept_back().filter(pk=subject)
+    bells: list[uuid.UUID] = []
+    for key in list((named if named.exists() else collecting()).values_list("pk", flat=True)):
+        if not lease.take(key, LEASE_SECONDS, is_collecting=True):
             continue
-        name = str(said.get("name") or entry.path.rsplit("/", 1)[-1])
-        kept.append(Collected(path, name, str(said.get("kind") or "file"), dict(said.get("metadata") or {}), sha256, size))
-    missing = sorted(named.keys() - {entry.path for entry in listed})
-    notes = {
-        "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
-        "outputs_not_plain_files": getattr(listed, "skipped", 0),
-        "outputs_unreadable": unreadable[:SHOWN],
-        "artifacts_not_found": [path[:200] for path in missing[:SHOWN]],
-    }
-    return words_of(attempt, artifacts=(*kept, *_records(place, attempt, workspace)), notes=notes)
+        pause = RETRY_SECONDS
+        try:
+            attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=key)
+            if collecting().filter(pk=key).exists():
+                _collect(actor, attempt)
+            elif kept_back().filter(pk=key).exists():  # else another one has done it while we waited for our turn
+                pause = LATE_RETRY_SECONDS
+                _collect_late(actor, attempt)
+            pause = 0
+        except Refusal as moved_on:
+            log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
+        except TurnOver:
+            pause = 0
+            Watch.objects.filter(attempt=key).update(collect_tries=0)
+            bells.append(key)
+        except BaseTimeoutException:
+            pause = 0  # what was kept is on record: the next job goes on at once
+            raise
+        except Exception as fault:
+            log.warning("outputs not collected yet", attempt=key.hex, fault=_in_words(fault), exc_info=True)
+        finally:
+            lease.release(key, pause)
+    for key in bells:
+        ring("collect_attempt", subject=key)  # behind those that wait
+
+
+def remove_folder(place: Pool, attempt: Attempt) -> None:
+    """Remove what was collected. Where that fails, or we die before, the sweep does it."""
+    try:
+        place.remove(scope.current_id().hex, attempt.key)
+    except PoolError as error:
+        log.warning("run folder not removed", attempt=attempt.key, reason=error.reason)
+    else:
+        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_REMOVED)
+        KeptFile.objects.filter(attempt=attempt).delete()
+
+
+def keep_lines(place: Pool, attempt: Attempt) -> bool:
+    """Take in what an ended attempt has written; False where there is more than one look may read, so that it wants another."""
+    ingest.read_samples(place, attempt, to_end=True)
+    metrics = ingest.read_metrics(place, attempt, to_end=True)
+    return ingest.read_events(place, attempt, to_end=True) and metrics
 
 
 def records(place: Pool, attempt: Attempt) -> Harvest:
     """Log and lines alone, of an attempt that does not count: its run will have another one."""
-    return words_of(attempt, artifacts=tuple(_records(place, attempt, Workspace.objects.get(pk=scope.current_id()))))
+    keeper = Keeper(place, attempt)
+    keeper.keep_records()
+    return words_of(attempt, artifacts=collected(attempt), notes=keeper.notes)
 
 
-def words_of(attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: dict[str, Any] | None = None) -> Harvest:
+def words_of(
+    attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: dict[str, Any] | None = None, lacking: str = ""
+) -> Harvest:  # fmt: skip
     """What the attempt has said in its lines, as far as they were taken in."""
     watch = Watch.objects.get(attempt=attempt)
     scores = RunLine.objects.filter(attempt=attempt, type="score").order_by("number")
@@ -64,23 +111,95 @@ def words_of(attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: 
         artifacts=artifacts,
         scores=tuple(_score(line.body) for line in scores),
         said_done=watch.said_done,
-        api_micros=watch.api_spend_micros,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},
+        lacking=lacking,
     )
 
 
-def keep_lines(place: Pool, attempt: Attempt) -> bool:
-    """Take in what an ended attempt has written; False where there is more than one look may read, so that it wants another."""
-    metrics = ingest.read_metrics(place, attempt, to_end=True)
-    return ingest.read_events(place, attempt, to_end=True) and metrics
+def _collect(actor: Actor, attempt: Attempt) -> None:
+    """Keep the files, then end the run, or put it back in the queue."""
+    Watch.objects.filter(attempt=attempt).update(collect_tries=F("collect_tries") + 1)
+    place = place_of(attempt)
+    keeper = Keeper(place, attempt)
+    notes, lacking, is_gone = keeper.notes, "", False
+    try:
+        if Watch.objects.get(attempt=attempt).collect_tries > MAX_TRIES:
+            raise PoolError(f"labsite was cut off {MAX_TRIES} times while it collected them")
+        keeper.keep_records()
+        if attempt.status != AttemptStatus.INTERRUPTED:
+            keeper.keep_outputs()
+        lacking = keeper.lacking
+    except (BaseTimeoutException, TurnOver):
+        raise
+    except Exception as fault:
+        is_gone = _is_gone(place, attempt)
+        if not is_gone and not _is_given_up(attempt):
+            raise
+        log.exception("outputs not collected, the run ends without them", attempt=attempt.key)
+        words = "the run folder is gone" if is_gone else _in_words(fault)
+        stays = "" if is_gone else " The run folder stays in the pool, and collecting is tried again."
+        notes["not_collected"], lacking = words, f"{LACKING}: {words}.{stays}"
+    try:
+        harvest = words_of(attempt, artifacts=collected(attempt), notes=notes, lacking=lacking)
+        finish_run(actor=actor, attempt=attempt, harvest=harvest)
+    except (Refusal, BaseTimeoutException):
+        raise
+    except Exception as fault:
+        if not _is_given_up(attempt):
+            raise
+        # Something in what was collected cannot be recorded. The run has ended and holds money: it ends bare, its folder stays.
+        log.exception("outputs not recorded, the run folder stays", attempt=attempt.key)
+        notes["not_collected"], lacking = _in_words(fault), f"{LACKING}: {_in_words(fault)}. The run folder stays in the pool."
+        finish_run(actor=actor, attempt=attempt, harvest=Harvest(notes=notes, lacking=lacking))
+    _leave(place, attempt, lacking and not is_gone)
 
 
-def _records(place: Pool, attempt: Attempt, workspace: Workspace) -> Iterator[Collected]:
-    for name in sorted(READABLE):
-        sha256, size = store.put_stream(workspace.region, workspace.pk, _read(place, workspace.pk.hex, attempt.key, name))
-        if size:
-            path = f"{OWN_PATHS}attempt-{attempt.number}/{name}"
-            yield Collected(path, name, "log" if name.endswith(".log") else "lines", {"attempt": attempt.number}, sha256, size)
+def _collect_late(actor: Actor, attempt: Attempt) -> None:
+    """What could not be collected when its run ended. The run's status stays. Raises what stood in the way this time."""
+    place = place_of(attempt)
+    keeper = Keeper(place, attempt)
+    before = KeptFile.objects.filter(attempt=attempt).count()
+    keeper.keep_records()
+    keeper.keep_outputs()
+    if keeper.lacking and KeptFile.objects.filter(attempt=attempt).count() == before:
+        raise PoolError(f"{len(keeper.unreadable)} files still cannot be read")
+    harvest = words_of(attempt, artifacts=collected(attempt), notes=keeper.notes, lacking=keeper.lacking)
+    add_outputs(actor=actor, attempt=attempt, harvest=harvest)
+    _leave(place, attempt, keeper.lacking)
+
+
+def _leave(place: Pool, attempt: Attempt, stays: object) -> None:
+    if stays:
+        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
+    else:
+        remove_folder(place, attempt)
+
+
+def _is_given_up(attempt: Attempt) -> bool:
+    """Has it been tried for long enough, counted from the last file that was kept?"""
+    watch = Watch.objects.get(attempt=attempt)
+    newest = KeptFile.objects.filter(attempt=attempt).aggregate(last=Max("created_at"))["last"]
+    since = max(filter(None, (watch.collecting_since, newest)), default=timezone.now())
+    return watch.collect_tries >= MIN_TRIES and timezone.now() - since >= timedelta(seconds=PATIENCE_SECONDS)
+
+
+def _is_gone(place: Pool, attempt: Attempt) -> bool:
+    """Does the pool answer and know nothing of it, for longer than a folder may be away?"""
+    try:
+        seen = place.observe(scope.current_id().hex, attempt.key)
+    except PoolError:
+        return False
+    if seen.status != Status.MISSING:
+        return False
+    since = Watch.objects.get(attempt=attempt).collecting_since or timezone.now()
+    # One that was lost has been missing for its grace already (runs/jobs/watch.py).
+    return attempt.status == AttemptStatus.LOST or timezone.now() - since >= timedelta(seconds=MISSING_GRACE_SECONDS)
+
+
+def _in_words(fault: Exception) -> str:
+    if isinstance(fault, StoreFull):
+        return "the store has no room left"
+    return fault.reason if isinstance(fault, PoolError) else f"{type(fault).__name__}, the log of the collecting worker has more"
 
 
 def _score(body: dict[str, Any]) -> Score:
@@ -93,21 +212,3 @@ def _score(body: dict[str, Any]) -> Score:
         stderr=float(stderr) if stderr is not None else None,
         samples=body.get("samples"),
     )
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(CHUNK):
-        yield piece
-
-
-def _read(place: Pool, room: str, key: str, name: str) -> Iterator[bytes]:
-    offset = 0
-    while True:
-        try:
-            piece = place.read(room, key, name, offset=offset, limit=CHUNK)
-        except PoolError:
-            return
-        if not piece:
-            return
-        offset += len(piece)
-        yield piece

@@ -5,17 +5,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import structlog
-from django.db.models.functions import Now
 from rq.timeouts import BaseTimeoutException
 
 from runs.commands.attempt import AtLimit, NoRoom, fail_start, mark_running, start_attempt
+from runs.jobs import lease
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS
-from runs.models import Attempt, QueueItem, Watch
+from runs.models import Attempt, QueueItem
 from runs.place import place_of
 from runs.pools.base import PoolError, Status
-from runs.queries.estimate import GRACE_SECONDS
 from runs.queries.order import order_of
+from runs.reservation import GRACE_SECONDS
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -31,7 +31,7 @@ def dispatch_run(actor: Actor, run_id: uuid.UUID) -> None:
     full: set[uuid.UUID] = set()
     passed: set[uuid.UUID] = set()
     for _ in range(BATCH):
-        waiting = QueueItem.objects.filter(available_at__lte=Now()).exclude(pool_id__in=full).exclude(pk__in=passed)
+        waiting = QueueItem.objects.exclude(pool_id__in=full).exclude(pk__in=passed)
         item = waiting.select_related("run").order_by("-priority", "position_key").first()
         if item is None:
             return
@@ -55,7 +55,7 @@ def dispatch_run(actor: Actor, run_id: uuid.UUID) -> None:
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=attempt.key, reason=str(moved_on))
         finally:
-            Watch.objects.filter(attempt=attempt).update(lease_until=None)  # the watcher may look now
+            lease.release_open(attempt.pk)  # the watcher may look now
 
 
 def submit(actor: Actor, attempt: Attempt) -> None:

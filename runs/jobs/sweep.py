@@ -2,14 +2,17 @@
 
 import uuid
 
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.commands.approval import expire_approval
+from runs.jobs.collect import remove_folder
 from runs.jobs.job import job
-from runs.jobs.watch import remove_folder
 from runs.models import QueueItem, Sweep, Watch
 from runs.place import place_of
 from runs.pools.base import PoolError
+from runs.queries.collecting import collecting, kept_back
 from runs.queue import ring
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -32,6 +35,8 @@ def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
             expire_approval(actor=actor, approval=approval)
         except Refusal:
             continue  # decided meanwhile
+    for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
+        ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
     remove_folders()
     sweep_store()
 
@@ -39,6 +44,7 @@ def sweep_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
 def remove_folders() -> None:
     """Remove what a watcher that died after an attempt's end has left in its pool."""
     left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
+    left = left.exclude(attempt__in=collecting())
     for watch in left.select_related("attempt__pool__engine", "attempt__run")[:FOLDERS]:
         try:
             place = place_of(watch.attempt)

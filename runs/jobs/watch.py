@@ -9,32 +9,29 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
-from runs.commands.attempt import fail_start, finish_attempt, interrupt_attempt, mark_running
-from runs.commands.harvest import Harvest
-from runs.jobs.collect import harvest, keep_lines, records, words_of
+from runs.commands.attempt import end_attempt, fail_start, mark_running
+from runs.jobs import lease
+from runs.jobs.collect import keep_lines, remove_folder
 from runs.jobs.dispatch import submit
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Pool, PoolError, Status
-from runs.queries.estimate import GRACE_SECONDS
+from runs.reservation import GRACE_SECONDS
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
-from workspaces.store import StoreFull
 
 log = structlog.get_logger(__name__)
 
-LEASE_SECONDS = 120  # longer than one look may take; a watcher that died is replaced after it
+LEASE_SECONDS = 45  # longer than one look may take; a watcher that died is replaced after it
 MISSING_GRACE_SECONDS = 15
-PATIENCE_SECONDS = 900  # so long a start, or the collecting of outputs, is tried again; then the run ends without, and says so
+PATIENCE_SECONDS = 900  # so long a start is tried again
 
 
 @job
@@ -42,7 +39,7 @@ def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
     """Look at every open attempt of the workspace that nobody else is looking at."""
     open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by("created_at")
     for key in list(open_attempts.values_list("pk", flat=True)):
-        if not _lease(key):
+        if not lease.take(key, LEASE_SECONDS, is_collecting=False):
             continue
         try:
             look(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=key))
@@ -55,7 +52,7 @@ def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
             reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
             Watch.objects.filter(attempt=key).update(observed=Status.UNKNOWN, observed_reason=reason)
         finally:
-            Watch.objects.filter(attempt=key).update(lease_until=None)
+            lease.release_open(key)
 
 
 def look(actor: Actor, attempt: Attempt) -> None:
@@ -90,12 +87,14 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation) -> N
         mark_running(actor=actor, attempt=attempt)
     ingest.read_metrics(place, attempt)
     ingest.read_events(place, attempt)
+    ingest.read_samples(place, attempt)
     if _has_spent_all(Run.objects.get(pk=attempt.run_id), Watch.objects.get(attempt=attempt).api_spend_micros):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
 def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
-    """Its end is confirmed: take in the rest of its lines, perhaps over several looks, then collect and record."""
+    """Its end is confirmed: take in the rest of its lines, perhaps over several looks, and record it. What it left is collected by
+    another job: it may take minutes, and the others want to be watched."""
     if not keep_lines(place, attempt):
         return
     if attempt.status != AttemptStatus.RUNNING and ended.has_run and ended.reason != "launcher_lost":
@@ -106,21 +105,7 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
             _interrupted(actor, place, attempt, ended)
             return
         ended = replace(ended, reason="spend_limit")
-    is_late = time.time() - ended.ended_at > PATIENCE_SECONDS
-    try:
-        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=harvest(place, attempt))
-    except (Refusal, StoreFull, BaseTimeoutException):
-        raise
-    except Exception as fault:
-        if not is_late:
-            raise
-        # It has ended and holds slots and money. Its folder stays for an operator, so that nothing is lost.
-        log.exception("outputs not collected, the run folder stays", attempt=attempt.key)
-        bare = words_of(attempt, notes={"not_collected": f"{type(fault).__name__}: outputs could not be collected and stay in the pool"})
-        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=replace(bare, scores=()))
-        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
-        return
-    remove_folder(place, attempt)
+    end_attempt(actor=actor, attempt=attempt, ended=ended)
 
 
 def believable(ended: Exit, attempt: Attempt) -> Exit:
@@ -144,9 +129,9 @@ def _interrupted(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> No
     age = ended.ended_at - attempt.created_at.timestamp()
     if not ended.has_run and attempt.status == AttemptStatus.CREATED and age > PATIENCE_SECONDS:
         fail_start(actor=actor, attempt=attempt, reason="The pool staged it and could not start it.")
+        remove_folder(place, attempt)
     else:
-        interrupt_attempt(actor=actor, attempt=attempt, ended=ended, harvest=records(place, attempt))
-    remove_folder(place, attempt)
+        end_attempt(actor=actor, attempt=attempt, ended=ended, is_interrupted=True)
 
 
 def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
@@ -167,29 +152,13 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
         ended = Exit(
             code=None, signal=None, started_at=started, ended_at=last, reason="launcher_lost", peak_memory_bytes=None, cpu_seconds=None
         )
-        left: Harvest = words_of(attempt, notes={"not_collected": "the run folder is gone"})
-        finish_attempt(actor=actor, attempt=attempt, ended=ended, harvest=left)
-
-
-def remove_folder(place: Pool, attempt: Attempt) -> None:
-    """Remove what was collected. Where that fails, or we die before, the sweep does it."""
-    try:
-        place.remove(scope.current_id().hex, attempt.key)
-    except PoolError as error:
-        log.warning("run folder not removed", attempt=attempt.key, reason=error.reason)
-    else:
-        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_REMOVED)
+        end_attempt(actor=actor, attempt=attempt, ended=ended)
 
 
 def _has_spent_all(run: Run, attempt_micros: int) -> bool:
     """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much."""
     spent = run.spent_api_micros + attempt_micros
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
-
-
-def _lease(key: uuid.UUID) -> bool:
-    free = Watch.objects.filter(Q(lease_until=None) | Q(lease_until__lt=Now()), attempt=key)
-    return bool(free.update(lease_until=Now() + timedelta(seconds=LEASE_SECONDS)))
 
 
 def _note(attempt: Attempt, seen: Observation) -> Watch:

@@ -1,7 +1,7 @@
 """Nouns of the upper floor, one file each."""
 
 from runs.models.artifact import Artifact, Evaluation
-from runs.models.attempt import Attempt, Watch
+from runs.models.attempt import Attempt, KeptFile, Watch
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
@@ -11,6 +11,7 @@ __all__ = [
     "Attempt",
     "Certificate",
     "Evaluation",
+    "KeptFile",
     "MetricChunk",
     "MetricSeries",
     "QueueItem",

@@ -13,11 +13,9 @@ class Attempt(Owned):
 
     run = owned_key("runs.Run", related_name="attempts")
     pool = owned_key("workspaces.Pool")
-    number = models.PositiveSmallIntegerField()
+    number = models.PositiveSmallIntegerField(help_text="grows with each attempt; a late report of an older one moves nothing")
     key = models.CharField(max_length=64, unique=True, help_text="lab-<epoch>-<hex of the id>")
     status = models.CharField(max_length=12, choices=[(status.value, status.value) for status in AttemptStatus])
-    fence = models.PositiveIntegerField(help_text="grows with each attempt; a late report of an older one moves nothing")
-    submitted_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     cancel_asked_at = models.DateTimeField(null=True, blank=True)
@@ -34,7 +32,7 @@ class Attempt(Owned):
             models.UniqueConstraint(fields=["workspace", "run", "number"], name="attempt_number_once"),
             models.UniqueConstraint(
                 fields=["workspace", "run"],
-                condition=models.Q(status__in=[AttemptStatus.CREATED.value, AttemptStatus.SUBMITTED.value, AttemptStatus.RUNNING.value]),
+                condition=models.Q(status__in=[AttemptStatus.CREATED.value, AttemptStatus.RUNNING.value]),
                 name="attempt_one_open",
             ),
         ]
@@ -53,13 +51,18 @@ class Watch(Telemetry):
     observed_reason = models.CharField(max_length=300, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True)
     missing_since = models.DateTimeField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True, help_text="one watcher at a time, by the database's clock")
+    lease_until = models.DateTimeField(null=True, blank=True, help_text="one watcher or collector at a time, by the database's clock")
+    collecting_since = models.DateTimeField(null=True, blank=True, help_text="its end is on record, what it left is being collected")
+    collect_tries = models.PositiveIntegerField(default=0)
     metrics_offset = models.BigIntegerField(default=0)
     metrics_lines = models.BigIntegerField(default=0)
     metrics_bad = models.BigIntegerField(default=0)
     events_offset = models.BigIntegerField(default=0)
     events_lines = models.BigIntegerField(default=0)
     events_bad = models.BigIntegerField(default=0)
+    samples_offset = models.BigIntegerField(default=0)
+    samples_lines = models.BigIntegerField(default=0)
+    samples_bad = models.BigIntegerField(default=0)
     bad_lines = models.JSONField(default=list, help_text="first bad lines: file, number, reason")
     progress_done = models.FloatField(null=True, blank=True)
     progress_total = models.FloatField(null=True, blank=True)
@@ -72,4 +75,22 @@ class Watch(Telemetry):
             *Telemetry.Meta.constraints,
             *same_workspace("watch", "attempt"),
             models.UniqueConstraint(fields=["workspace", "attempt"], name="watch_once"),
+        ]
+
+
+class KeptFile(Telemetry):
+    """A file of an ended attempt that lies in the store already, until all of them have become artifacts: where the next try goes on."""
+
+    prefix = "kept"
+
+    attempt = owned_key("runs.Attempt", related_name="kept_files")
+    path = models.CharField(max_length=1024, help_text="of the artifact that it becomes")
+    sha256 = models.CharField(max_length=64)
+    bytes = models.BigIntegerField()
+
+    class Meta(Telemetry.Meta):
+        constraints = [
+            *Telemetry.Meta.constraints,
+            *same_workspace("keptfile", "attempt"),
+            models.UniqueConstraint(fields=["workspace", "attempt", "path"], name="keptfile_once"),
         ]

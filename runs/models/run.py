@@ -145,7 +145,6 @@ class QueueItem(Owned):
     pool = owned_key("workspaces.Pool", related_name="queue_items")
     priority = models.SmallIntegerField(default=0)
     position_key = models.BigIntegerField(help_text="first in, first out within a priority; smaller goes first")
-    available_at = models.DateTimeField()
 
     class Meta(Owned.Meta):
         constraints = [

@@ -11,6 +11,7 @@ JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | boo
 
 SCHEMA = "labsite.job.v1"
 READABLE = frozenset({"metrics.jsonl", "events.jsonl", "stdout.log", "stderr.log"})
+SAMPLES = "samples.jsonl"  # what the launcher measures; lines like those of metrics.jsonl
 MAX_DEPTH = 32
 MAX_COMPONENT_BYTES = 255
 
@@ -123,7 +124,7 @@ class Pool(Protocol):
         """Ask for the end. Whether it ended is for the next observation to say."""
 
     def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset` of one of `READABLE`; empty where the file does not exist yet."""
+        """At most `limit` bytes from `offset` of one of `READABLE` or of `SAMPLES`; empty where the file does not exist yet."""
 
     def outputs(self, workspace: str, key: str) -> list[OutputFile]:
         """Regular files below `outputs/`, by path; links and specials are never followed."""

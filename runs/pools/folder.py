@@ -45,15 +45,17 @@ def open_regular(folder: int, name: str, owners: frozenset[int]) -> int:
     return number
 
 
-def read_piece(folder: Path, name: str, owners: frozenset[int], *, offset: int, limit: int) -> bytes:
+def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, offset: int, limit: int) -> bytes:
     """At most `limit` bytes from `offset`; empty where the file is not there yet."""
     if offset < 0 or limit < 0:
         raise PoolError("offset and limit are not negative")
     try:
-        with opened(folder) as here:
-            number = open_regular(here, name, owners)
+        with opened(folder, *parts[:-1]) as here:
+            number = open_regular(here, parts[-1], owners)
     except FileNotFoundError:
         return b""
+    except OSError as error:
+        raise PoolError(f"{parts[-1]} is not in plain folders of this run") from error
     try:
         return os.pread(number, limit, offset)
     except OverflowError as error:

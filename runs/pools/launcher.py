@@ -1,9 +1,10 @@
 """Start the command of a run folder, watch it, end it, and write down how it ended.
 
 A script of the standard library. `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once
-the answer is durable; `... finish FOLDER` ends what a killed launcher left behind; `... trial ISOLATION` says by its exit status
-whether this kernel lets us. It needs no running labsite: the limits hold while labsite is down. What it may rely on is in `state/`
-(written by labsite, out of the run's reach) and `job.json`; what the run wrote is never trusted.
+the answer is durable; `... finish FOLDER` ends what a killed launcher left behind, `... gone FOLDER UID` where the folder itself was
+taken away; `... trial ISOLATION` says by its exit status whether this kernel lets us. It needs no running labsite: the limits hold while
+labsite is down. What it may rely on is in `state/` (written by labsite, out of the run's reach) and `job.json`; what the run wrote is
+never trusted.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import time
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from runs.pools import cell
-from runs.pools.processes import identity, is_alive, marked, read_json, signal_user, write_json
+from runs.pools.processes import identity, is_alive, launched, marked, read_json, signal_user, write_json
 from runs.pools.supervisor import Supervisor
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -85,15 +86,8 @@ def run(folder: str) -> str:
     os._exit(0)
 
 
-def finish(folder: str) -> str:
-    """End what a dead launcher left, and write the end it could not see."""
-    state = os.path.join(folder, "state")
-    start, lock = (read_json(os.path.join(state, "start.json")) or {}, read_json(os.path.join(state, "lock")) or {})
-    launcher = lock.get("launcher")
-    if isinstance(launcher, dict) and is_alive(launcher):
-        return "alive"
-    uid = start.get("uid")
-    number = int(str(uid)) if uid is not None else None
+def kill_left(folder: str, number: "int | None") -> str:
+    """End what a dead launcher left running, by user id or by its mark; empty once nothing lives, else how many stay."""
     deadline = time.monotonic() + 5
     while left := marked(folder, number):
         if time.monotonic() > deadline:
@@ -106,6 +100,27 @@ def finish(folder: str) -> str:
             except OSError:
                 continue
         time.sleep(0.02)
+    return ""
+
+
+def gone(folder: str, uid: str) -> str:
+    """The folder was taken away. A launcher that lives ends its run itself; what a dead one left is ended here."""
+    if launched(folder):
+        return "its launcher still ends it"
+    return kill_left(folder, int(uid) if uid else None) or "ended"
+
+
+def finish(folder: str) -> str:
+    """End what a dead launcher left, and write the end it could not see."""
+    state = os.path.join(folder, "state")
+    start, lock = (read_json(os.path.join(state, "start.json")) or {}, read_json(os.path.join(state, "lock")) or {})
+    launcher = lock.get("launcher")
+    if isinstance(launcher, dict) and is_alive(launcher):
+        return "alive"
+    uid = start.get("uid")
+    number = int(str(uid)) if uid is not None else None
+    if left := kill_left(folder, number):
+        return left
     began = os.stat(os.path.join(state, "lock")).st_mtime
     heartbeat = os.path.join(state, "heartbeat")
     beat = os.stat(heartbeat).st_mtime if os.path.exists(heartbeat) else began
@@ -117,5 +132,8 @@ def finish(folder: str) -> str:
 if __name__ == "__main__":
     if sys.argv[1] == "trial":
         os._exit(cell.trial(sys.argv[2]))
-    os.write(1, {"run": run, "finish": finish}[sys.argv[1]](sys.argv[2]).encode())
+    if sys.argv[1] == "gone":
+        os.write(1, gone(sys.argv[2], sys.argv[3]).encode())
+    else:
+        os.write(1, {"run": run, "finish": finish}[sys.argv[1]](sys.argv[2]).encode())
     os._exit(0)

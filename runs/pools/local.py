@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runs.pools import folder as files
-from runs.pools.base import JSON, READABLE, Exit, Observation, Order, OutputFile, PoolError, Status, check_name, path_parts
+from runs.pools.base import JSON, READABLE, SAMPLES, Exit, Observation, Order, OutputFile, PoolError, Status, check_name, path_parts
 from runs.pools.isolation import LAUNCHER, Isolation, barrier, can_enter, demand_way
-from runs.pools.processes import is_alive, read_json, write_json
+from runs.pools.processes import is_alive, launched, marked, read_json, write_json
 from runs.pools.staging import Owner, check_job, stage
 from runs.pools.uids import UserIds
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 LAUNCHER_SECONDS = 30
+ENDING_SECONDS = 0.2
 
 
 class LocalPool:
@@ -60,12 +61,16 @@ class LocalPool:
         state = folder / "state"
         ended = _state(state / "exit.json")
         if ended is not None:
+            # Without isolation a run can write its own end. While its launcher lives so may its processes.
+            if self._lives_on(state):
+                return Observation(
+                    Status.RUNNING, heartbeat_at=_modified(state / "heartbeat"), reason="an end is written, its launcher lives"
+                )
             return Observation(Status.EXITED, exit=_exit(ended), heartbeat_at=_modified(state / "heartbeat"))
         lock = _state(state / "lock")
         if lock is None:
-            return self._unstarted(folder)
-        launcher = lock.get("launcher")
-        if isinstance(launcher, dict) and is_alive(launcher):
+            return self._unstarted(workspace, key, folder)
+        if _is_watched(lock):
             started = (state / "pid.json").exists()
             return Observation(Status.RUNNING if started else Status.PENDING, heartbeat_at=_modified(state / "heartbeat"))
         if _state(state / "exit.json") is None:
@@ -81,7 +86,7 @@ class LocalPool:
             if not folder.exists() and self._bar(workspace, folder):
                 return
             state = folder / "state"
-            if (state / "exit.json").exists():
+            if (state / "exit.json").exists() and not self._lives_on(state):
                 return
             try:
                 write_json(str(state / "lock"), {"launcher": None}, exclusive=True)
@@ -91,11 +96,12 @@ class LocalPool:
                 self._conclude(folder)
 
     def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
-        """A piece of one of the four files that a run makes in its folder."""
-        if name not in READABLE:
+        """A piece of one of the four files that a run makes in its folder, or of what its launcher has measured."""
+        if name not in READABLE and name != SAMPLES:
             raise PoolError("there is no such file to read")
         folder = self._folder(workspace, key)
-        return files.read_piece(folder, name, self._owners(folder), offset=offset, limit=limit)
+        parts = ("state", name) if name == SAMPLES else (name,)
+        return files.read_piece(folder, parts, self._owners(folder), offset=offset, limit=limit)
 
     def outputs(self, workspace: str, key: str) -> list[OutputFile]:
         """An OutputList: the regular files, and in `skipped` how many entries were left out."""
@@ -139,12 +145,26 @@ class LocalPool:
         folder = self._folder(workspace, key)
         return folder.exists() and not (folder / "state" / "exit.json").exists()
 
-    def _unstarted(self, folder: Path) -> Observation:
+    def _lives_on(self, state: Path) -> bool:
+        """Does the launcher live although an end is written? Between the one and the other lie milliseconds where the end is its own."""
+        until = time.monotonic() + ENDING_SECONDS
+        while _is_watched(_state(state / "lock") or {}):
+            if time.monotonic() > until:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def _unstarted(self, workspace: str, key: str, folder: Path) -> Observation:
         if folder.exists():
             return Observation(Status.PENDING, reason="staged, not started")
-        if self.root.is_dir():
-            return Observation(Status.MISSING, reason="there is no such attempt in this pool")
-        return Observation(Status.UNKNOWN, reason=f"the pool's folder {self.root} is not there")
+        if not self.root.is_dir():
+            return Observation(Status.UNKNOWN, reason=f"the pool's folder {self.root} is not there")
+        uid = self._uids.of(workspace, key)
+        if launched(str(folder)) or marked(str(folder), uid):
+            said = self._call("gone", folder, "" if uid is None else str(uid))
+            if said != "ended":
+                return Observation(Status.UNKNOWN, reason=f"the run folder is gone: {said}")
+        return Observation(Status.MISSING, reason="there is no such attempt in this pool")
 
     def _make_rooms(self, workspace: str) -> None:
         """The folders around an attempt: its user may pass through, and list nothing."""
@@ -231,8 +251,8 @@ class LocalPool:
         if start.get("claim"):
             Path(str(start["claim"])).unlink(missing_ok=True)
 
-    def _call(self, what: str, folder: Path) -> str:
-        call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), what, str(folder)]
+    def _call(self, what: str, folder: Path, *more: str) -> str:
+        call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), what, str(folder), *more]
         try:
             done = subprocess.run(  # noqa: S603 -- our own script, a list
                 call,
@@ -256,6 +276,11 @@ def _in_words(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise PoolError(f"{what}: {error.strerror}") from error
+
+
+def _is_watched(lock: dict[str, object]) -> bool:
+    launcher = lock.get("launcher")
+    return isinstance(launcher, dict) and is_alive(launcher)
 
 
 def _state(path: Path) -> dict[str, object] | None:

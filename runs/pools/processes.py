@@ -116,6 +116,23 @@ def marked(folder: str, uid: "int | None") -> "list[int]":
     return found
 
 
+def launched(folder: str) -> "list[int]":
+    """Launchers of a run folder that live, whether the folder is still there or not."""
+    told = b"\0run\0" + os.fsencode(folder) + b"\0"
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or stat_fields(int(name)) is None:
+            continue
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read()
+        except OSError:
+            continue
+        if words.endswith(told) and b"launcher.py\0" in words:
+            found.append(int(name))
+    return found
+
+
 def size(folder: str, limit: int) -> int:
     """Bytes that the run has written below its folder; more than `limit` where it is too deep or has too many files to count."""
     total = files = 0

@@ -9,6 +9,7 @@ import time
 
 from runs.pools import cell
 from runs.pools.processes import descendants, identity, read_json, signal_user, size, write_json
+from runs.pools.sampling import Sampler
 
 TICK_SECONDS = 0.2
 HEARTBEAT_SECONDS = 1.0
@@ -97,6 +98,9 @@ class Supervisor:
             Log(self.path("stderr.log"), err_r, int(self.limits.get("log_bytes", 1 << 40))),
         ]
         self.started_at, self.began = time.time(), time.monotonic()
+        resources = self.job.get("resources")
+        has_gpus = isinstance(resources, dict) and bool(resources.get("gpus"))
+        self.sampler = Sampler(self.path("state", "samples.jsonl"), self.began, has_gpus=has_gpus)
         os.write(go_w, b"GO")
         os.close(go_w)
         os.set_blocking(status_r, False)
@@ -152,14 +156,18 @@ class Supervisor:
             self.status = int(self.cell_said[1 : self.cell_said.index(b"\n")]) if said else status
 
     def measure(self, now: float) -> None:
-        living = descendants(os.getpid(), self.own())
+        living = descendants(os.getpid(), self.own() | self.sampler.own())
         memory = sum(int(fields[21]) for fields in living.values()) * PAGE
         self.peak = max(self.peak, memory)
         if memory > self.limits.get("memory_bytes", float("inf")):
             self.end("memory_limit", 0)
-        if now >= self.next_sample:
+        self.sampler.look_at_gpus(now)
+        if now >= self.next_sample or self.sampler.is_due(now):
             used = resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu = used.ru_utime + used.ru_stime + sum(sum(map(int, fields[11:15])) for fields in living.values()) / CLOCK
+            if self.sampler.is_due(now):
+                self.sampler.take(now, cpu, memory)
+        if now >= self.next_sample:
             self.samples.append([round(now - self.began, 2), round(cpu, 2), memory])
             if len(self.samples) >= MAX_SAMPLES:
                 self.samples = self.samples[::2]
@@ -224,7 +232,8 @@ class Supervisor:
                 self.tick(now)
                 next_tick = now + TICK_SECONDS
             if self.status is not None:
-                if self.cell_reaped and not descendants(os.getpid()):
+                if self.cell_reaped and not descendants(os.getpid(), self.sampler.own()):
+                    self.sampler.close()
                     return
                 self.end("exit", self.limits.get("grace_seconds", 0))
             if self.kill_at is not None and now >= self.kill_at:

@@ -44,6 +44,20 @@ class UserIds:
                     return uid, claim
         raise PoolError(f"all {BLOCK} user ids of this pool are in use")
 
+    def of(self, workspace: str, key: str) -> int | None:
+        """The id that an attempt has claimed, found without its folder; None where it has none, or gave it back."""
+        try:
+            names = [name for name in os.listdir(self._folder) if name.isdigit()]
+        except FileNotFoundError:
+            return None
+        for name in names:
+            try:
+                if (self._folder / name).read_text() == f"{workspace}/{key}":
+                    return int(name)
+            except FileNotFoundError:
+                continue
+        return None
+
     def _is_stale(self, claim: Path, uid: int) -> bool:
         """Left by a process that was killed: its attempt has ended or was never staged, and nothing runs under the id."""
         try:

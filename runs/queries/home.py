@@ -1,17 +1,19 @@
 """What the home page says: how the group is doing, and what needs the reader."""
 
-import math
+import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db.models import F, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import TruncHour
 
-from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, RunStatus
+from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL, RunStatus
 from runs.models import Evaluation, MetricSeries, Run, Watch
 from runs.queries.queue import waiting_runs
+from runs.queries.scoreboard import FINITE, best_first, scores_under
 from workspaces.access import Actor
 from workspaces.models import Approval, Benchmark, Contract, Dataset, DatasetVersion, Limit, Objective, Pool, Unit, Workspace
+from workspaces.queries.registry import current_contract
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import Standing, standings
 
@@ -22,7 +24,6 @@ WINDOWS_SHOWN = 12
 TREND_POINTS = 120
 GROUND = 0.05  # of a window must have passed before a pace says anything
 R = RunStatus
-FINITE = Q(value__gt=-math.inf, value__lt=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,12 @@ class Aim:
 
     objective: Objective
     contract: Contract | None
-    best: Evaluation | None
+    leading: list[Evaluation] = field(default_factory=list)
     trend: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> Evaluation | None:
+        return self.leading[0] if self.leading else None
 
     @property
     def is_reached(self) -> bool:
@@ -46,22 +51,20 @@ def aim() -> Aim | None:
     objective = Objective.objects.filter(is_current=True).select_related("benchmark").first()
     if objective is None:
         return None
-    contract = current_contract(objective.benchmark) if objective.benchmark else None
+    contract = current_contract(objective.benchmark.pk) if objective.benchmark else None
     if contract is None:
-        return Aim(objective, None, None)
-    return Aim(objective, contract, scored(contract).select_related("run").first(), _trend(contract))
-
-
-def current_contract(benchmark: Benchmark) -> Contract | None:
-    return Contract.objects.filter(benchmark=benchmark).order_by("-version").first()
+        return Aim(objective, None)
+    return Aim(objective, contract, leading(contract), _trend(contract))
 
 
 def scored(contract: Contract) -> "QuerySet[Evaluation]":
     """Scores of the contract's own metric, best first; what is no finite number does not lead."""
-    best = F("value").desc() if contract.direction == Contract.Direction.MAXIMIZE else F("value").asc()
-    return Evaluation.objects.filter(FINITE, benchmark=contract.benchmark_id, contract=contract, metric=contract.metric).order_by(
-        best, "pk"
-    )
+    return scores_under(contract).filter(FINITE).order_by(*best_first(contract))
+
+
+def leading(contract: Contract) -> list[Evaluation]:
+    shown = ("benchmark_id", "contract_id", "metric", "value", "standard_error", "created_at", "run__name")
+    return list(scored(contract).select_related("run").only(*shown)[:BOARD_ROWS])
 
 
 def _trend(contract: Contract) -> list[float]:
@@ -87,13 +90,13 @@ class Decisions:
 def decisions(actor: Actor, *, may_approve: bool) -> Decisions:
     waiting = Approval.objects.filter(status=Approval.Status.PENDING)
     shown = list(waiting.select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN])
+    may_vote = may_approve and actor.user is not None and bool(shown)
     voted = (
-        set(waiting.filter(pk__in=[item.pk for item in shown], votes__person=actor.user).values_list("pk", flat=True))
-        if actor.user
-        else set()
+        set(waiting.filter(pk__in=[item.pk for item in shown], votes__person=actor.user).values_list("pk", flat=True)) if may_vote else ()
     )
     own = actor.user.pk if actor.user else None
-    return Decisions([(item, may_approve and item.requested_by_id != own and item.pk not in voted) for item in shown], waiting.count())
+    count = waiting.count() if len(shown) == DECISIONS_SHOWN else len(shown)
+    return Decisions([(item, may_approve and item.requested_by_id != own and item.pk not in voted) for item in shown], count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,38 +129,53 @@ class Now:
     running: int
     waiting: int  # queued
     held: int  # for an approver
+    reserved: int  # how many hold some of the budget
+
+
+# Of a run and what it points at, no more than a row says: JSON columns make most of what a run's row weighs.
+ROW = ("name", "status", "trigger", "trigger_reason", "started_at", "queued_at", "priority", "slots", "reserved_gpu_ms", "wall_seconds")
+ROW_RELATED = ("pool__slug", "contract__metric", "requested_by__username", "requested_by__display_name")
 
 
 def running_now() -> Now:
-    """Runs under way first, then those that wait; as many queries for one as for eight."""
-    related = Run.objects.select_related("pool", "contract", "requested_by")
-    rows = list(related.filter(status__in=sorted(ACTIVE)).order_by("-started_at", "-pk")[:ROWS_SHOWN])
-    if len(rows) < ROWS_SHOWN:
-        rows += related.filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]).order_by("-priority", "queued_at", "pk")[
-            : ROWS_SHOWN - len(rows)
-        ]
-    counts = {status: Run.objects.filter(status=status).count() for status in (R.QUEUED, R.AWAITING_APPROVAL)}
-    running = Run.objects.filter(status__in=sorted(ACTIVE)).count()
-    watches = {
-        watch.attempt.run_id: watch
-        for watch in Watch.objects.filter(attempt__run__in=rows, attempt__status__in=sorted(OPEN_ATTEMPTS)).select_related("attempt")
-    }
-    values = {(run_id, key): last for run_id, key, last in MetricSeries.objects.filter(run__in=rows).values_list("run_id", "key", "last")}
-    reasons = {waiting.run.pk: waiting.reason for waiting in waiting_runs(ROWS_SHOWN * 4)} if counts[R.QUEUED] else {}
+    """Runs under way first, then those that wait; as many queries for one as for eight, and few where nothing is going on."""
+    counts, reserved = _open_runs()
+    running = sum(counts.get(status, 0) for status in ACTIVE)
+    waiting, held = counts.get(R.QUEUED, 0), counts.get(R.AWAITING_APPROVAL, 0)
+    related = Run.objects.select_related("pool", "contract", "requested_by").only(*ROW, *ROW_RELATED)
+    active = list(related.filter(status__in=sorted(ACTIVE)).order_by("-started_at", "-pk")[:ROWS_SHOWN]) if running else []
+    rows = active
+    if len(active) < ROWS_SHOWN and waiting + held:
+        queue = related.filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]).order_by("-priority", "queued_at", "pk")
+        rows = active + list(queue[: ROWS_SHOWN - len(active)])
+    reasons = {entry.run.pk: entry.reason for entry in waiting_runs(ROWS_SHOWN * 4)} if waiting and rows != active else {}
+    watches, values = _seen(active)
     return Now(
-        rows=[
-            NowRow(
-                run,
-                watches.get(run.pk),
-                values.get((run.pk, run.contract.metric)),
-                reasons.get(run.pk, "") if run.status == R.QUEUED else "",
-            )
-            for run in rows
-        ],
+        rows=[NowRow(run, watches.get(run.pk), values.get((run.pk, run.contract.metric)), reasons.get(run.pk, "")) for run in rows],
         running=running,
-        waiting=counts[R.QUEUED],
-        held=counts[R.AWAITING_APPROVAL],
+        waiting=waiting,
+        held=held,
+        reserved=reserved,
     )
+
+
+def _open_runs() -> tuple[dict[str, int], int]:
+    """How many runs that have not ended are in each status, and how many of them hold some of the budget; the ended ones, which may be a
+    hundred times as many, are not looked at."""
+    opened = Run.objects.filter(status__in=sorted(set(RunStatus) - TERMINAL)).order_by().values_list("status")
+    rows = list(opened.annotate(count=Count("pk"), reserved=Count("pk", filter=Q(reserved_gpu_ms__gt=0))))
+    return {status: count for status, count, _ in rows}, sum(reserved for *_, reserved in rows)
+
+
+def _seen(active: list[Run]) -> tuple[dict[uuid.UUID, Watch], dict[tuple[uuid.UUID, str], float | None]]:
+    """What was last seen of runs under way, and the last value of their contract's metric: of one series a run, however many it has."""
+    if not active:
+        return {}, {}
+    watched = Watch.objects.filter(attempt__run__in=active, attempt__status__in=sorted(OPEN_ATTEMPTS)).select_related("attempt")
+    watches = watched.only("observed", "progress_done", "progress_total", "progress_text", "attempt__run_id")
+    keys = {run.contract.metric for run in active}
+    values = MetricSeries.objects.filter(run__in=active, key__in=keys).values_list("run_id", "key", "last")
+    return {watch.attempt.run_id: watch for watch in watches}, {(run_id, key): last for run_id, key, last in values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +192,11 @@ class Burn:
         return self.standing.used + self.standing.reserved
 
 
-def standing_limits(now: datetime) -> list[Standing]:
-    return standings(now=now, runs_at_once=Run.objects.filter(status__in=sorted(ACTIVE)).count())
+def standing_limits(workspace: Workspace, going: Now, now: datetime) -> list[Standing]:
+    return standings(now=now, runs_at_once=going.running, workspace=workspace)
 
 
-def burn(limits: list[Standing], now: datetime) -> Burn | None:
+def burn(limits: list[Standing], going: Now, now: datetime) -> Burn | None:
     """The hard stop of the week, or else whichever weekly limit there is."""
     weekly = [standing for standing in limits if standing.unit == Unit.GPU_MS and standing.window == Limit.Window.WEEK]
     standing = next((standing for standing in weekly if standing.mode == Limit.Mode.STOP), weekly[0] if weekly else None)
@@ -186,7 +204,7 @@ def burn(limits: list[Standing], now: datetime) -> Burn | None:
         return None
     whole = (standing.ends_at - standing.starts_at).total_seconds()
     gone = min(max((now - standing.starts_at).total_seconds(), 0.0), whole)
-    return Burn(standing, gone / whole, Run.objects.filter(reserved_gpu_ms__gt=0).count(), _runs_out(standing, gone, now))
+    return Burn(standing, gone / whole, going.reserved, _runs_out(standing, gone, now))
 
 
 def _runs_out(standing: Standing, gone: float, now: datetime) -> datetime | None:
@@ -250,14 +268,14 @@ class Board:
 
 def board(aimed: Aim | None) -> Board | None:
     """The leading scores of the objective's benchmark, else of the one that was measured last."""
+    if aimed is not None and aimed.objective.benchmark is not None and aimed.contract is not None:
+        return Board(aimed.objective.benchmark, aimed.contract, aimed.leading)
     benchmark = aimed.objective.benchmark if aimed else None
     if benchmark is None:
         latest = Evaluation.objects.select_related("benchmark").order_by("-created_at").first()
         benchmark = latest.benchmark if latest else None
-    contract = (aimed.contract if aimed and aimed.contract else current_contract(benchmark)) if benchmark else None
-    if benchmark is None or contract is None:
-        return None
-    return Board(benchmark, contract, list(scored(contract).select_related("run")[:BOARD_ROWS]))
+    contract = current_contract(benchmark.pk) if benchmark else None
+    return Board(benchmark, contract, leading(contract)) if benchmark and contract else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +293,11 @@ class Growth:
 
 
 def growth() -> Growth | None:
-    newest = DatasetVersion.objects.select_related("dataset").order_by("-created_at", "-pk").first()
-    if newest is None:
+    grew_last = DatasetVersion.objects.order_by("-created_at", "-pk").values("dataset")[:1]
+    versions = list(DatasetVersion.objects.filter(dataset=grew_last).select_related("dataset").order_by("-number")[:WINDOWS_SHOWN])[::-1]
+    if not versions:
         return None
-    versions = list(DatasetVersion.objects.filter(dataset=newest.dataset_id).order_by("-number")[:WINDOWS_SHOWN])[::-1]
+    newest = versions[-1]
     counted = newest.records is not None
     bars = [(f"version {version.number}", float((version.records or 0) if counted else version.bytes), "") for version in versions]
     return Growth(newest.dataset, bars, newest, Dataset.objects.count())

@@ -3,10 +3,10 @@
 import json
 from urllib.parse import urlencode
 
-from runs.models import Run
+from runs.models import Run, RunInput
 
 
-def launch_query(run: Run) -> str:
+def launch_query(run: Run, inputs: list[RunInput]) -> str:
     """`?benchmark=…&agent=…` with everything the run was asked for; versions as the run had them."""
     fields: list[tuple[str, str]] = [
         ("benchmark", run.benchmark.slug),
@@ -17,6 +17,6 @@ def launch_query(run: Run) -> str:
         ("parameters", json.dumps(run.parameters, ensure_ascii=False)),
         ("reason", f"Again, after {run.name}."[:1000]),
         *(("datasets", str(entry["label"])) for entry in run.frozen.get("inputs", []) if entry.get("kind") == "dataset"),
-        *(("artifacts", artifact.hex) for artifact in run.inputs.filter(artifact__isnull=False).values_list("artifact_id", flat=True)),
+        *(("artifacts", entry.artifact_id.hex) for entry in inputs if entry.artifact_id is not None),
     ]
     return "?" + urlencode([(name, value) for name, value in fields if value])

@@ -3,10 +3,30 @@
 import uuid
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from runs.models import Artifact
+from runs.queries.artifact import RECORDS
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, DatasetVersion, Pool
 
 OFFERED = 500  # of each kind; what is not offered can still be named in the address
+BESIDE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One input that a run may be given, as a row of its own: what it is, from where, in which version, for what, and its size in bytes."""
+
+    value: str
+    name: str
+    source: str
+    version: str
+    role: str
+    bytes: int
+
+    @property
+    def label(self) -> str:
+        return " · ".join(part for part in (self.name, self.source, self.version, self.role) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,20 +34,14 @@ class LaunchChoices:
     benchmarks: list[tuple[str, str]]
     agents: list[tuple[str, str]]
     pools: list[tuple[str, str]]
-    datasets: list[tuple[str, str]]
+    datasets: list[Pick]
     default_pool: str
 
 
 def launch_choices() -> LaunchChoices:
     """Benchmarks with a contract, agents with a version, pools, and datasets by their newest versions."""
     pools = list(Pool.objects.select_related("engine").order_by("slug"))
-    newest: dict[str, list[str]] = {}
-    for slug, name, number, role in (
-        DatasetVersion.objects.select_related("dataset")
-        .order_by("dataset__slug", "-number")
-        .values_list("dataset__slug", "dataset__name", "number", "role")[: OFFERED * 4]
-    ):
-        newest.setdefault(slug, [name, str(number), role])
+    newest = DatasetVersion.objects.select_related("dataset").order_by("dataset__slug", "-number").distinct("dataset__slug")
     return LaunchChoices(
         benchmarks=list(
             Benchmark.objects.filter(pk__in=Contract.objects.values("benchmark")).order_by("name").values_list("slug", "name")[:OFFERED]
@@ -39,7 +53,7 @@ def launch_choices() -> LaunchChoices:
             (pool.slug, pool.slug if pool.is_accepting and pool.engine.is_accepting else f"{pool.slug} (takes no new work)")
             for pool in pools
         ],
-        datasets=[(slug, f"{name} · version {number}, {role}") for slug, (name, number, role) in list(newest.items())[:OFFERED]],
+        datasets=[_dataset_pick(version, version.dataset.slug) for version in newest[:OFFERED]],
         default_pool=next((pool.slug for pool in pools if pool.is_default), ""),
     )
 
@@ -49,15 +63,41 @@ def versions_of(agent: str) -> list[AgentVersion]:
     return list(AgentVersion.objects.filter(agent__slug=agent).order_by("-number")[:OFFERED])
 
 
-def dataset_label(name: str) -> str | None:
-    """A choice for a dataset that was named with its version, such as `weak-labels@3`."""
+def dataset_pick(name: str) -> Pick | None:
+    """A dataset that was named with its version, such as `weak-labels@3`."""
     slug, _, number = name.partition("@")
     if not (number.isascii() and number.isdigit() and len(number) < 9):
         return None
     found = DatasetVersion.objects.filter(dataset__slug=slug, number=int(number)).select_related("dataset").first()
-    return f"{found.dataset.name} · version {found.number}, {found.role}" if found else None
+    return _dataset_pick(found, name) if found else None
 
 
-def artifact_label(key: uuid.UUID) -> str | None:
-    found = Artifact.objects.filter(pk=key).select_related("run").first()
-    return f"{found.name} of {found.run.name}" if found else None
+def artifact_picks(names: list[str]) -> list[Pick]:
+    """Artifacts that were named by their UUIDs, and what else their runs were run for; those that are not here are left out."""
+    keys = {key: name for name in names for key in [_uuid(name)] if key is not None}
+    if not keys:
+        return []
+    named = list(_artifacts().filter(pk__in=keys))
+    beside = _artifacts().filter(run__in={artifact.run_id for artifact in named}).exclude(kind__in=RECORDS).exclude(pk__in=keys)
+    picks = [_artifact_pick(artifact, keys[artifact.pk]) for artifact in named]
+    return picks + [_artifact_pick(artifact, artifact.pk.hex) for artifact in beside.order_by("run", "path")[:BESIDE]]
+
+
+def _artifacts() -> "QuerySet[Artifact]":
+    return Artifact.objects.select_related("run", "blob")
+
+
+def _dataset_pick(version: DatasetVersion, value: str) -> Pick:
+    dataset = version.dataset
+    return Pick(value, dataset.name, dataset.slug, f"version {version.number}", version.role, version.bytes)
+
+
+def _artifact_pick(artifact: Artifact, value: str) -> Pick:
+    return Pick(value, artifact.name, f"of {artifact.run.name}", "", artifact.kind, artifact.blob.bytes)
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

@@ -1,12 +1,16 @@
 """A run's log: from its folder while it runs, from the store once it has ended; by byte offset, so that no line is lost or read twice."""
 
+import functools
+import uuid
 from dataclasses import dataclass
 
 from runs.models import Artifact, Attempt, Run
 from runs.place import place_of
 from runs.pools.base import READABLE, PoolError
 from workspaces import scope, store
-from workspaces.models import NotFound
+from workspaces.models import Blob, NotFound
+
+PIECE = 1_048_576  # bytes read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +24,74 @@ class LogPiece:
     size: int | None
 
 
-def read_log(run: Run, name: str, *, offset: int = 0, limit: int = 262_144, attempt: Attempt | None = None) -> LogPiece:
-    """At most `limit` bytes of stdout.log, stderr.log, metrics.jsonl or events.jsonl of an attempt (the newest where none is named)."""
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file of an attempt, found once and read by pieces: the stored one, or while there is none the one in the run's folder."""
+
+    name: str
+    attempt: Attempt | None
+    kept: Blob | None
+    is_ended: bool  # nothing more will be written
+
+    def piece(self, offset: int, limit: int) -> LogPiece:
+        """At most `limit` bytes from `offset`. Raises NotFound where the store has lost the file."""
+        if self.kept is not None:
+            text = _stored(self.kept.region, scope.current_id(), self.kept.sha256, offset, limit)
+            return LogPiece(text, offset, offset + len(text), offset + len(text) >= self.kept.bytes, self.kept.bytes)
+        try:
+            text = self._written(offset, limit)
+        except PoolError:
+            text = b""
+        return LogPiece(text, offset, offset + len(text), self.is_ended and len(text) < limit, None)
+
+    def lines_per_piece(self) -> tuple[int, ...]:
+        """How many lines end in each `PIECE` of the file. The whole file is read, at the speed of memory; of a stored one, which never
+        changes, the figures are remembered."""
+        if self.kept is not None:
+            return _stored_lines(self.kept.region, scope.current_id(), self.kept.sha256)
+        counts: list[int] = []
+        while text := self.piece(len(counts) * PIECE, PIECE).text_bytes:
+            counts.append(text.count(b"\n"))
+            if len(text) < PIECE:
+                break
+        return tuple(counts)
+
+    def _written(self, offset: int, limit: int) -> bytes:
+        if self.attempt is None:
+            return b""
+        return place_of(self.attempt).read(scope.current_id().hex, self.attempt.key, self.name, offset=offset, limit=limit)
+
+
+def open_log(run: Run, name: str, attempt: Attempt | None = None) -> LogFile:
+    """stdout.log, stderr.log, metrics.jsonl or events.jsonl of an attempt (the newest where none is named). Raises NotFound for another."""
     if name not in READABLE:
         raise NotFound("log")
     attempt = attempt or Attempt.objects.filter(run=run).select_related("pool__engine", "run").order_by("-number").first()
-    offset = max(0, offset)
     if attempt is None:
-        return LogPiece(b"", 0, 0, run.is_terminal, 0)
+        return LogFile(name, None, None, run.is_terminal)
     kept = Artifact.objects.filter(run=run, path=f".labsite/attempt-{attempt.number}/{name}").select_related("blob").first()
-    if kept is not None:
-        pieces = store.open(kept.blob.region, scope.current_id(), kept.blob.sha256, start=offset, end=offset + limit)
-        text = b"".join(pieces)
-        return LogPiece(text, offset, offset + len(text), offset + len(text) >= kept.blob.bytes, kept.blob.bytes)
+    return LogFile(name, attempt, kept.blob if kept else None, attempt.ended_at is not None)
+
+
+def read_log(run: Run, name: str, *, offset: int = 0, limit: int = 262_144, attempt: Attempt | None = None) -> LogPiece:
+    """At most `limit` bytes of a log from `offset`; see `open_log`."""
+    return open_log(run, name, attempt).piece(max(0, offset), limit)
+
+
+def _stored(region: str, workspace_id: uuid.UUID, sha256: str, offset: int, limit: int) -> bytes:
     try:
-        text = place_of(attempt).read(scope.current_id().hex, attempt.key, name, offset=offset, limit=limit)
-    except PoolError:
-        text = b""
-    return LogPiece(text, offset, offset + len(text), attempt.ended_at is not None, None)
+        return b"".join(store.open(region, workspace_id, sha256, start=offset, end=offset + limit))
+    except store.StoreMissing as error:
+        raise NotFound("file") from error
+
+
+@functools.lru_cache(maxsize=512)
+def _stored_lines(region: str, workspace_id: uuid.UUID, sha256: str) -> tuple[int, ...]:
+    """Named by its content, so the answer holds for ever; who may read it has been asked before."""
+    counts: list[int] = []
+    while text := _stored(region, workspace_id, sha256, len(counts) * PIECE, PIECE):
+        counts.append(text.count(b"\n"))
+    return tuple(counts)
 
 
 def whole_characters(piece: bytes) -> tuple[str, int]:

@@ -1,17 +1,31 @@
-"""Curves of a run: its series with their summaries, and the points of one series in order."""
+"""Curves of a run: its series with their summaries, the points of one series in order, and curves thinned to what a screen can show."""
 
+import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from runs.models import MetricChunk, MetricSeries, Run
+from django.db import connection
+
+from runs.models import MetricSeries, Run
+from workspaces import scope
+
+FINITE = 1e308  # seconds beyond are no times, and the database's arithmetic would refuse them
 
 
-@dataclass(frozen=True, slots=True)
-class MetricPoint:
+class MetricPoint(NamedTuple):
     """`step` as the run wrote it, `value` a number, NaN or an infinity, `seconds` UTC."""
 
     step: int
     value: float
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points of one series by step, and how many it has in all."""
+
+    items: list[MetricPoint]
+    count: int
 
 
 def series_of(run: Run, text: str = "") -> list[MetricSeries]:
@@ -26,24 +40,83 @@ def find_series(run: Run, key: str) -> MetricSeries | None:
 
 def curve(run: Run, key: str) -> list[tuple[int, float]]:
     """(step, value) of one series, by step."""
-    return [(point.step, point.value) for point in points(run, [key]).get(key, [])]
+    series = find_series(run, key)
+    return [(point.step, point.value) for point in points(series).items] if series else []
 
 
-def points(run: Run, keys: list[str]) -> dict[str, list[MetricPoint]]:
-    """The points of several series by one query.
+# What a series stands for: a later attempt that goes over steps again replaces what an earlier one wrote from there on. `ends` is the first
+# step of all later attempts, from which on a chunk no longer counts.
+_CHUNKS = """
+WITH chunk AS (
+    SELECT id, series_id, attempt_number, steps, "values", times, min(begins) OVER (
+               PARTITION BY series_id ORDER BY attempt_number DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+           ) AS ends
+      FROM (SELECT *, (SELECT min(step) FROM unnest(steps) AS step) AS begins
+              FROM runs_metricchunk WHERE workspace_id = %(workspace)s AND series_id = ANY(%(series)s)) AS written
+)
+"""
+_POINTS = """
+SELECT step, value, seconds, count(*) OVER ()
+  FROM chunk CROSS JOIN LATERAL unnest(steps, "values", times) WITH ORDINALITY AS point (step, value, seconds, place)
+ WHERE ends IS NULL OR step < ends
+ ORDER BY step, attempt_number, id, place LIMIT %(limit)s
+"""
+# At most two points a column, its lowest and highest, so that a spike one step wide is still there at a million points; the last point has a
+# column of its own, so that a curve ends where the series ends. Where no number of a column can be drawn, there is a gap.
+_CURVES = """
+, point AS MATERIALIZED (
+    SELECT series_id, x, value
+      FROM chunk CROSS JOIN LATERAL unnest(steps, "values", times) AS written (step, value, seconds)
+     CROSS JOIN LATERAL (VALUES (CASE WHEN %(by_time)s THEN seconds ELSE step END)) AS axis (x)
+     WHERE (ends IS NULL OR step < ends) AND x BETWEEN -%(finite)s AND %(finite)s
+), span AS (
+    SELECT series_id, min(x) AS low, max(x) AS high, count(*) <= 2 * %(columns)s OR min(x) = max(x) AS is_short FROM point GROUP BY series_id
+), columned AS (
+    SELECT series_id, x, value, CASE WHEN is_short THEN x ELSE width_bucket(x, low, high, %(columns)s) END AS at,
+           value > %(above)s AND value < 'Infinity' AS is_drawn
+      FROM point JOIN span USING (series_id)
+), extreme AS (
+    SELECT series_id, min(x) AS x, min(ARRAY[value, x]) FILTER (WHERE is_drawn) AS low, max(ARRAY[value, x]) FILTER (WHERE is_drawn) AS high
+      FROM columned GROUP BY series_id, at
+)
+SELECT array_position(%(series)s, series_id), x, low[1], low[2], high[1], high[2] FROM extreme ORDER BY series_id, x
+"""
 
-    A later attempt that goes over steps again replaces what an earlier one wrote from there on: the curve is what the run stands on.
+
+def points(series: MetricSeries, *, limit: int | None = None) -> Points:
+    """The series' points by step, at most `limit` of them."""
+    rows = _rows(_POINTS, [series], limit=limit)
+    return Points([MetricPoint(*row[:3]) for row in rows], rows[0][3] if rows else 0)
+
+
+def curves(
+    series: list[MetricSeries], *, columns: int, by_time: bool = False, is_log: bool = False
+) -> dict[str, list[tuple[float, float]]]:
+    """What a chart `columns` wide can show of each series, by key: (x, value) in order of x; NaN where there is a gap.
+
+    x is the step, or with `by_time` the seconds since the first point. With `is_log` only values above zero are drawn.
     """
-    written: dict[str, dict[int, list[MetricPoint]]] = {}
-    chunks = MetricChunk.objects.filter(series__run=run, series__key__in=keys).order_by("series", "pk")
-    for key, attempt, steps, values, times in chunks.values_list("series__key", "attempt_number", "steps", "values", "times"):
-        written.setdefault(key, {}).setdefault(attempt, []).extend(map(MetricPoint, steps, values, times))
-    return {key: _joined(attempts) for key, attempts in written.items()}
+    asked = {"columns": columns, "by_time": by_time, "above": 0.0 if is_log else -math.inf, "finite": FINITE}
+    rows = _rows(_CURVES, series, **asked)
+    found: list[list[tuple[float, float]]] = [[] for _ in series]
+    for number, x, low, low_x, high, high_x in rows:
+        drawn = found[number - 1]
+        if low is None:
+            drawn.append((x, math.nan))
+        elif low == high:
+            drawn.append((low_x, low))
+        else:
+            drawn.extend(((low_x, low), (high_x, high)) if low_x <= high_x else ((high_x, high), (low_x, low)))
+    if by_time:
+        found = [[(x - drawn[0][0], y) for x, y in drawn] for drawn in found]
+    return {entry.key: drawn for entry, drawn in zip(series, found, strict=True)}
 
 
-def _joined(attempts: dict[int, list[MetricPoint]]) -> list[MetricPoint]:
-    kept: list[MetricPoint] = []
-    for _, written in sorted(attempts.items()):
-        begins = min(point.step for point in written) if written else 0
-        kept = [*(point for point in kept if point.step < begins), *written] if written else kept
-    return sorted(kept, key=lambda point: point.step)
+def _rows(statement: str, series: list[MetricSeries], **values: Any) -> list[tuple[Any, ...]]:
+    """One statement over the points of series that the open workspace's manager has found; row security stands behind it."""
+    if not series:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_CHUNKS + statement, {"workspace": scope.current_id(), "series": [entry.pk for entry in series], **values})
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

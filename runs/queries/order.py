@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runs.models import Attempt, Run
 from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
-from runs.queries.estimate import GRACE_SECONDS
+from runs.reservation import GRACE_SECONDS
 from workspaces import scope, store
 from workspaces.models import AgentFile, Blob, DatasetFile, Workspace
 from workspaces.queries import token

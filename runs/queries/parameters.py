@@ -1,34 +1,70 @@
 """Parameters of a launch, whoever sends them: can they be kept, and are they what the agent's schema says (JSON Schema 2020-12)?"""
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import SchemaError, ValidationError
 
+from runs.schema_words import schema_words
 from workspaces.audit import Refusal
 from workspaces.models import AgentVersion
+from workspaces.text import UNSTORABLE, is_storable
 
 MAX_DEPTH = 32
 MAX_VALUES = 10_000
+MAX_FAULTS = 10  # said at once
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a schema says against one parameter; `name` is empty where it is about all of them."""
+
+    name: str
+    words: str
+    is_missing: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name or 'parameters'}: {self.words}"
 
 
 def checked_parameters(given: dict[str, Any], version: AgentVersion) -> dict[str, Any]:
     """The agent's defaults with what was given over them, checked against its schema (JSON Schema 2020-12)."""
+    faults = parameter_faults(given, version)
+    if faults:
+        raise Refusal(*map(str, faults[:MAX_FAULTS]), field="parameters")
+    return _defaults(version) | given
+
+
+def parameter_faults(given: dict[str, Any], version: AgentVersion) -> list[Fault]:
+    """Everything that the agent's schema says against these values over its defaults. Raises Refusal for what no record can hold."""
     _refuse_unkeepable(given)
     schema = version.parameter_schema or {"type": "object"}
-    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    defaults = {name: entry["default"] for name, entry in properties.items() if isinstance(entry, dict) and "default" in entry}
-    parameters = defaults | given
     try:
-        faults = sorted(Draft202012Validator(schema).iter_errors(parameters), key=lambda fault: list(map(str, fault.path)))
+        found = list(islice(Draft202012Validator(schema).iter_errors(_defaults(version) | given), MAX_FAULTS * 10))
     except SchemaError as error:
         raise Refusal("The agent's parameter schema cannot be read; publish a version with a sound one.", field="parameters") from error
-    if faults:
-        raise Refusal(
-            *[f"{'.'.join(map(str, fault.path)) or 'parameters'}: {fault.message[:200]}." for fault in faults[:10]], field="parameters"
-        )
-    return parameters
+    # A fault for each name that is missing or unknown comes with the same path: the words name all of them once.
+    return sorted(dict.fromkeys(fault for error in found for fault in _faults(error)), key=lambda fault: fault.name)
+
+
+def _defaults(version: AgentVersion) -> dict[str, Any]:
+    schema = version.parameter_schema
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return {name: entry["default"] for name, entry in properties.items() if isinstance(entry, dict) and "default" in entry}
+
+
+def _faults(error: ValidationError) -> list[Fault]:
+    path = [str(part) for part in error.absolute_path]
+    name, within = (path[0] if path else ""), ".".join(path[1:])
+    if error.validator == "required" and not path:
+        needed, given = cast(list[str], error.validator_value), cast(dict[str, Any], error.instance)
+        words = "a value is needed, the agent has no default for it."
+        return [Fault(wanted, words, is_missing=True) for wanted in needed if wanted not in given]
+    said = schema_words(error)
+    return [Fault(name, f"entry {within}: {said}" if within else said)]
 
 
 def _refuse_unkeepable(given: dict[str, Any]) -> None:
@@ -60,5 +96,5 @@ def _refuse_unkeepable(given: dict[str, Any]) -> None:
             break
     else:
         raise Refusal(f"Parameters may be {MAX_DEPTH} levels deep.", field="parameters")
-    if any("\0" in text or any("\ud800" <= character <= "\udfff" for character in text) for text in texts):
-        raise Refusal("The parameters hold a character that cannot be kept (NUL or half a surrogate pair).", field="parameters")
+    if not all(map(is_storable, texts)):
+        raise Refusal(f"The parameters hold {UNSTORABLE}.", field="parameters")

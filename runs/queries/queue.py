@@ -8,10 +8,14 @@ from django.utils import timezone
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Run
-from workspaces.models import Limit, Pool, Unit
+from runs.queries.at_once import AtOnce, runs_at_once
+from workspaces.models import Pool
 from workspaces.units import duration
 
 SHOWN = 500
+RUN_SHOWN = ("name", "slots", "queued_at", "reserved_gpu_ms", "requested_by__username", "requested_by__display_name")
+POOL_SHOWN = ("slug", "slots", "is_accepting", "engine_id")
+ENGINE = ("slug", "slots", "is_accepting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +44,30 @@ class _Room:
 
 def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
     """The queue in the order in which it starts, a fixed number of queries however long it is."""
+    shown = [
+        *(f"run__{name}" for name in RUN_SHOWN),
+        *(f"pool__{name}" for name in POOL_SHOWN),
+        *(f"pool__engine__{name}" for name in ENGINE),
+    ]
     items = list(
-        QueueItem.objects.select_related("run__benchmark", "run__agent", "run__requested_by", "pool__engine").order_by(
-            "pool__slug", "-priority", "position_key"
-        )[:limit]
+        QueueItem.objects.select_related("run__requested_by", "pool__engine")
+        .only("run_id", "pool_id", "priority", "position_key", *shown)
+        .order_by("pool__slug", "-priority", "position_key")[:limit]
     )
     if not items:
         return []
     rooms = _rooms({item.pool_id: item.pool for item in items})
-    at_once = Run.objects.filter(status__in=sorted(ACTIVE)).count()
-    stop = Limit.objects.filter(unit=Unit.RUNS, window=Limit.Window.NOW, mode=Limit.Mode.STOP).order_by("amount").first()
-    now = timezone.now()
+    at_once = runs_at_once()
     places: dict[object, int] = {}
     found = []
     for item in items:
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
-        reason, release = _why(item, place, rooms[item.pool_id], at_once, stop, now)
+        reason, release = _why(item, place, rooms[item.pool_id], at_once)
         found.append(Waiting(item.run, item.pool, place, item.priority, item.run.queued_at, reason, release))
     return found
 
 
-def _why(item: QueueItem, place: int, room: _Room, at_once: int, stop: Limit | None, now: datetime) -> tuple[str, str]:
+def _why(item: QueueItem, place: int, room: _Room, at_once: AtOnce) -> tuple[str, str]:
     """The first thing that stands in the way, and what would take it away."""
     pool, slots = room.pool, item.run.slots
     if not pool.is_accepting or not pool.engine.is_accepting:
@@ -70,8 +77,8 @@ def _why(item: QueueItem, place: int, room: _Room, at_once: int, stop: Limit | N
             f"It needs {slots} slots and {pool.slug} has {pool.slots}.",
             "It starts once the pool has more slots; or launch it on another.",
         )
-    if stop is not None and at_once >= stop.amount:
-        return f"{at_once} of {stop.amount} runs run at once.", f"It starts when one of them ends; {_next(room)}."
+    if at_once.is_full:
+        return at_once.words, f"It starts when one of them ends; {_next(room)}."
     if room.taken + slots > pool.slots:
         return (
             f"{room.taken} of {pool.slots} slots of {pool.slug} are taken.",
@@ -84,8 +91,6 @@ def _why(item: QueueItem, place: int, room: _Room, at_once: int, stop: Limit | N
         )
     if place > 1:
         return f"{place - 1} {'runs go' if place > 2 else 'run goes'} first on {pool.slug}.", "It starts in its turn."
-    if item.available_at > now + timedelta(seconds=5):
-        return "The last try did not start.", f"It is tried again in {int((item.available_at - now).total_seconds())} s."
     return "It is next.", "It starts within seconds."
 
 
@@ -110,9 +115,8 @@ def _rooms(pools: dict[object, Pool]) -> dict[object, _Room]:
     )
     engines = Pool.objects.filter(pk__in=list(pools)).order_by().values_list("engine")
     held = dict(engines.annotate(count=Count("engine__held_slots", distinct=True)))
-    running = list(
-        Run.objects.filter(pool__in=list(pools), status__in=sorted(ACTIVE)).exclude(Q(started_at=None)).annotate(begun=F("started_at"))
-    )
+    active = Run.objects.filter(pool__in=list(pools), status__in=sorted(ACTIVE)).exclude(Q(started_at=None))
+    running = list(active.only("name", "pool_id", "wall_seconds").annotate(begun=F("started_at")))
     rooms = {}
     for pool_id, pool in pools.items():
         ends = sorted(

@@ -10,7 +10,8 @@ from workspaces.queries.event_words import sentence
 from workspaces.verbs import Verb
 
 LABEL_SHOWN = 60  # characters of a subject's name
-SILENT = {Verb.ATTEMPT_STARTED, Verb.ATTEMPT_RUNNING, Verb.ARTIFACT_STORED}  # every run makes them; they would drown the rest
+# every run makes them; they would drown the rest
+SILENT = {Verb.ATTEMPT_STARTED, Verb.ATTEMPT_RUNNING, Verb.ATTEMPT_ENDED, Verb.ARTIFACT_STORED}
 NOUNS = (
     "objective",
     "benchmark",

@@ -64,6 +64,7 @@ class RunRow:
     agent_version: int
     pool: str
     person: str
+    username: str
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -157,7 +158,11 @@ def _rows(found: list[dict[str, Any]]) -> list[RunRow]:
     for row in found:
         score, error = scores.get((row["column_id"], row["score_metric"]), (None, None))
         columns = {name: row[f"column_{name}"] for name in COLUMNS}
-        rows.append(RunRow(**columns, person=row["person_name"] or row["person_username"], score=score, error=error))
+        rows.append(
+            RunRow(
+                **columns, person=row["person_name"] or row["person_username"], username=row["person_username"], score=score, error=error
+            )
+        )
     return rows
 
 

@@ -1,18 +1,34 @@
 """One run with everything that its page says: what it is, why it runs, whether it is well, what it cost and what came of it."""
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Count, Sum
+from django.db import connection
+from django.db.models import Model
 
 from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
-from runs.models import Artifact, Attempt, Evaluation, QueueItem, Run, RunInput, RunLine, Watch
-from runs.queries.estimate import cost_micros
+from runs.models import Artifact, Attempt, Evaluation, MetricSeries, Run, RunInput, RunLine, Watch
 from runs.queries.recent import EventLine, lines_of_events
-from workspaces.models import Approval, AuditEvent, Contract, EventSubject, LedgerEntry
+from runs.reservation import cost_micros
+from workspaces import ids, scope
+from workspaces.models import Approval, AuditEvent, EventSubject, LedgerEntry, NotFound
+from workspaces.units import duration
 
 LINES_SHOWN = 200
+# What pages say of the things that a run points at. Certificate and the run that it tries again are read where they are shown: each table
+# more in this join costs milliseconds of planning, twelve of them cost thirty.
+RELATED = ("benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
+SHOWN_OF_RELATED = (
+    *("benchmark__slug", "benchmark__name", "contract__benchmark_id", "contract__version", "contract__metric", "contract__unit"),
+    *("contract__direction", "agent__slug", "agent__name", "agent_version__number", "agent_version__content_hash", "pool__slug"),
+    *("requested_by__username", "requested_by__display_name"),
+)
+OWN_FIELDS = tuple(field.name for field in Run._meta.concrete_fields)
+SCORE_FIELDS = tuple(field.name for field in Evaluation._meta.concrete_fields)
+SEEN = ("attempt_id", "observed", "observed_reason", "progress_done", "progress_total", "progress_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +36,16 @@ class RunState:
     """What may change while the page is open."""
 
     run: Run
-    attempt: Attempt | None  # the newest
-    watch: Watch | None  # what was last seen of it
+    attempts: list[Attempt]
+    watch: Watch | None  # what was last seen of the newest attempt, while it is under way
     score: Evaluation | None
     scores: list[Evaluation]
-    queue_item: QueueItem | None
     approval: Approval | None  # what the run waits for
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The newest."""
+        return self.attempts[-1] if self.attempts else None
 
     @property
     def gpu_ms(self) -> int:
@@ -66,33 +86,53 @@ class RunState:
 
 
 def find_run(text: str) -> Run:
-    """The run with everything it points at. Raises NotFound."""
-    return Run.objects.find(
-        text, "benchmark", "contract", "agent", "agent_version", "pool__engine", "certificate", "requested_by", "retry_of"
-    )
+    """The run with what pages show of everything that it points at. Raises NotFound."""
+    pk, _ = ids.spellings(Run.prefix, text)
+    rows = Run.objects.select_related(*RELATED).only(*OWN_FIELDS, *SHOWN_OF_RELATED)
+    run = rows.filter(pk=pk).first() if pk is not None else None
+    if run is None:
+        raise NotFound("run")
+    return run
 
 
 def state_of(run: Run) -> RunState:
-    attempt = run.attempts.order_by("-number").first()
-    scores = list(run.evaluations.select_related("contract").order_by("metric"))
+    attempts = attempts_of(run)
+    scores = list(run.evaluations.select_related("contract").only(*SCORE_FIELDS, "contract__version").order_by("metric"))
     primary = next((score for score in scores if score.metric == run.contract.metric and score.contract_id == run.contract_id), None)
     waits = run.status == RunStatus.AWAITING_APPROVAL
     return RunState(
         run=run,
-        attempt=attempt,
-        watch=Watch.objects.filter(attempt=attempt).first() if attempt else None,
+        attempts=attempts,
+        watch=Watch.objects.filter(attempt=attempts[-1]).only(*SEEN).first() if attempts and not run.is_terminal else None,
         score=primary,
         scores=scores,
-        queue_item=QueueItem.objects.filter(run=run).first() if run.status == RunStatus.QUEUED else None,
         approval=Approval.objects.filter(subject_id=run.pk, status=Approval.Status.PENDING).first() if waits else None,
     )
 
 
+def stamp_of(state: RunState, now: datetime, series: list[MetricSeries], lines: list[RunLine]) -> str:
+    """Says the same while the live part says the same; made of small rows only, so that nothing is drawn in order to be found unchanged.
+
+    Relative times ("3 min ago") may stand still for up to a minute.
+    """
+    rows = [state.run, state.approval, *state.attempts, state.watch, *state.scores, *series, *lines]
+    return repr((stamp_of_rows(rows), duration(state.seconds(now)), int(now.timestamp() // 60)))
+
+
+def stamp_of_rows(rows: Iterable[Model | None]) -> str:
+    """Every value that was read of the rows."""
+    return repr([{name: value for name, value in vars(row).items() if name != "_state"} for row in rows if row is not None])
+
+
 def inputs_of(run: Run) -> list[RunInput]:
-    return list(run.inputs.select_related("dataset_version__dataset", "artifact__run").order_by("slug"))
+    rows = run.inputs.select_related("dataset_version__dataset", "artifact__run").order_by("slug")
+    own = ("run_id", "slug", "kind", "dataset_version_id", "artifact_id", "sha256")
+    shown = ("dataset_version__number", "dataset_version__dataset__slug", "artifact__name", "artifact__path", "artifact__run__name")
+    return list(rows.only(*own, *shown))
 
 
 def attempts_of(run: Run) -> list[Attempt]:
+    """Its attempts, the oldest first."""
     return list(run.attempts.select_related("pool").order_by("number"))
 
 
@@ -102,38 +142,58 @@ class Outputs:
     bytes: int
 
 
-def outputs_of(run: Run) -> Outputs:
-    figures = Artifact.objects.filter(run=run).aggregate(count=Count("pk"), bytes=Sum("blob__bytes"))
-    return Outputs(count=figures["count"], bytes=figures["bytes"] or 0)
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What stands beside a run as a number."""
+
+    outputs: Outputs
+    events: int
+    newest_contract: int  # version of the benchmark's newest contract: a score under an older one does not compare
+
+
+_FIGURES = """
+SELECT count(*), coalesce(sum(blob.bytes), 0)::bigint,
+       (SELECT count(DISTINCT event_id) FROM workspaces_eventsubject WHERE workspace_id = %(workspace)s AND object_id = ANY(%(objects)s)),
+       (SELECT coalesce(max(version), 0) FROM workspaces_contract WHERE workspace_id = %(workspace)s AND benchmark_id = %(benchmark)s)
+  FROM runs_artifact AS artifact JOIN workspaces_blob AS blob ON blob.workspace_id = artifact.workspace_id AND blob.id = artifact.blob_id
+ WHERE artifact.workspace_id = %(workspace)s AND artifact.run_id = %(run)s
+"""
+
+
+def figures_of(run: Run, attempts: list[Attempt]) -> Figures:
+    """By one statement, since every tab has them."""
+    asked: dict[str, Any] = {
+        "workspace": scope.current_id(),
+        "run": run.pk,
+        "benchmark": run.benchmark_id,
+        "objects": _objects(run, attempts),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FIGURES, asked)
+        ((count, size, events, contract),) = cursor.fetchall()
+    return Figures(Outputs(count, size), events, contract)
 
 
 def artifacts_of(run: Run) -> list[Artifact]:
     return list(run.artifacts.select_related("blob").order_by("path")[:1000])
 
 
-def newest_contract(run: Run) -> int:
-    """Version of the benchmark's newest contract: a score under an older one does not compare."""
-    return Contract.objects.filter(benchmark=run.benchmark_id).order_by("-version").values_list("version", flat=True).first() or 0
-
-
-def lines_of(run: Run) -> list[RunLine]:
+def lines_of(attempts: list[Attempt], limit: int = LINES_SHOWN) -> list[RunLine]:
     """What the run has said in events.jsonl, newest first, scores and progress left out: they stand elsewhere."""
-    return list(RunLine.objects.filter(attempt__run=run).exclude(type="progress").select_related("attempt").order_by("-pk")[:LINES_SHOWN])
+    if not attempts:
+        return []
+    return list(RunLine.objects.filter(attempt__in=attempts).exclude(type="progress").order_by("-pk")[:limit])
 
 
 def entries_of(run: Run) -> list[LedgerEntry]:
     return list(LedgerEntry.objects.filter(run_id=run.pk).select_related("debit", "credit").order_by("created_at", "pk"))
 
 
-def events_of(run: Run) -> list[EventLine]:
+def events_of(run: Run, attempts: list[Attempt]) -> list[EventLine]:
     """The record's events that changed this run, its attempts or what hangs on them, oldest first."""
-    about = EventSubject.objects.filter(object_id__in=_objects(run)).values("event")
+    about = EventSubject.objects.filter(object_id__in=_objects(run, attempts)).values("event")
     return lines_of_events(list(AuditEvent.objects.filter(pk__in=about).order_by("sequence")))
 
 
-def count_events(run: Run) -> int:
-    return EventSubject.objects.filter(object_id__in=_objects(run)).values("event").distinct().count()
-
-
-def _objects(run: Run) -> list[uuid.UUID]:
-    return [run.pk, run.certificate_id, *Attempt.objects.filter(run=run).values_list("pk", flat=True)]
+def _objects(run: Run, attempts: list[Attempt]) -> list[uuid.UUID]:
+    return [run.pk, run.certificate_id, *(attempt.pk for attempt in attempts)]

@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When, Window
+from django.db.models import Case, F, IntegerField, OrderBy, Q, QuerySet, Value, When, Window
 from django.db.models.functions import Rank
 
 from runs.models import Evaluation
 from workspaces.models import Benchmark, Contract, Pool
+from workspaces.queries.registry import current_contract
 
-NOT_FINITE = [math.nan, math.inf, -math.inf]
+FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ class Scoreboard:
 
 def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) -> Scoreboard:
     """The first `limit` scores. Equal values share a rank, the earliest of them stands first; NaN and infinities come last, unranked."""
-    contract = benchmark.contracts.select_related("holdout__dataset").order_by("-version").first()
+    contract = current_contract(benchmark.pk)
     if contract is None:
         return Scoreboard(contract=None, scores=[], older=[], total=0)
-    current = benchmark.evaluations.filter(contract=contract, metric=contract.metric)
+    current = scores_under(contract)
     older = _related(benchmark.evaluations.exclude(contract=contract)).order_by("-created_at", "-pk")[:older_limit]
     return Scoreboard(
         contract=contract,
@@ -91,12 +92,22 @@ def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) 
     )
 
 
+def scores_under(contract: Contract) -> "QuerySet[Evaluation]":
+    """Scores of the contract's own metric, measured under this version of it."""
+    return Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+
+
+def best_first(contract: Contract) -> tuple[OrderBy, str, str]:
+    """The order in which scores lead: by value, of equal ones the earliest."""
+    value = F("value")
+    return (value.desc() if contract.direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
+
+
 def ranked(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
     """The rows in their order, each with `is_unranked` (0 or 1) and `place`, which ties share."""
-    order = "-value" if contract.direction == Contract.Direction.MAXIMIZE else "value"
-    finite_first = Case(When(value__in=NOT_FINITE, then=Value(1)), default=Value(0), output_field=IntegerField())
-    rows = rows.annotate(is_unranked=finite_first)
-    return rows.annotate(place=Window(Rank(), order_by=["is_unranked", order])).order_by("is_unranked", order, "created_at", "pk")
+    by_value, *ties = best_first(contract)
+    rows = rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
+    return rows.annotate(place=Window(Rank(), order_by=["is_unranked", by_value])).order_by("is_unranked", by_value, *ties)
 
 
 def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":

@@ -10,10 +10,12 @@ from workspaces import scope
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """What a workspace has to do: attempts that are open, queue items that are due, and how long its record is."""
+    """What a workspace has to do: attempts that are open, ended ones whose run waits for what they left, queue items that are
+    due, and how long its record is."""
 
     workspace_id: uuid.UUID
     open_attempts: int
+    collecting: int
     queued: int
     events: int
 
@@ -23,5 +25,5 @@ def busy_workspaces() -> list[Busy]:
     if not scope.current().site_reason:
         raise scope.ScopeError("This is asked in a site scope: `with open_site(reason)`.")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT workspace_id, open_attempts, queued, events FROM lab_site_busy()")
+        cursor.execute("SELECT workspace_id, open_attempts, collecting, queued, events FROM lab_site_busy()")
         return [Busy(*row) for row in cursor.fetchall()]

@@ -6,7 +6,8 @@ from typing import Any
 from django.utils import timezone
 
 from runs.launch import LaunchRequest
-from runs.queries.estimate import Prepared, prepare
+from runs.queries.frozen import Prepared
+from runs.queries.launch_request import prepare
 from runs.queries.parameters import checked_parameters
 from runs.search_space import BadSpace, SearchSpace, arithmetic, read_space
 from workspaces.audit import Refusal
@@ -49,7 +50,7 @@ def plan_sweep(request: LaunchRequest, document: Any) -> SweepPlan:
 def _misfit(prepared: Prepared, space: SearchSpace) -> str:
     """Each hard limit of a calendar window, against all members. Limits that need approval or only warn speak at each launch."""
     asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros}
-    for standing in standings(None, now=timezone.now(), runs_at_once=0):
+    for standing in standings(now=timezone.now()):
         each = asked.get(Unit(standing.unit), 0)
         if standing.mode != Limit.Mode.STOP or standing.window not in (Limit.Window.WEEK, Limit.Window.MONTH) or not each:
             continue

@@ -7,6 +7,19 @@ from django import template
 from runs import charts
 
 register = template.Library()
+Named = tuple[str, Sequence[tuple[str, Sequence[charts.Point]]]]  # a chart: its title and its series
+
+
+@register.filter
+def with_curves(drawn: Sequence[Named]) -> list[Named]:
+    """Charts that have a curve to show."""
+    return [chart for chart in drawn if any(len(points) > 1 for _, points in chart[1])]
+
+
+@register.filter
+def with_figures(drawn: Sequence[Named]) -> list[Named]:
+    """Charts of single points: figures stand closer together than curves."""
+    return [chart for chart in drawn if not any(len(points) > 1 for _, points in chart[1])]
 
 
 @register.inclusion_tag("parts/chart_line.html")

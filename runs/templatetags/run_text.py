@@ -5,7 +5,8 @@ from typing import Any
 
 from django import template
 
-from runs.models import Evaluation
+from runs.models import Artifact, Evaluation
+from runs.queries.artifact import RECORDS
 from runs.terminal import plain
 from workspaces import units
 
@@ -20,7 +21,7 @@ def said(body: Any) -> str:
     parts = [
         f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in body.items()
-        if key != "type"
+        if key != "type" and value not in ("", None)
     ]
     return plain(", ".join(parts)[:1000])
 
@@ -29,6 +30,18 @@ def said(body: Any) -> str:
 def pretty(value: Any) -> str:
     """JSON over several lines."""
     return plain_lines(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@register.filter
+def results(artifacts: list[Artifact]) -> list[Artifact]:
+    """What the run was run for."""
+    return [artifact for artifact in artifacts if artifact.kind not in RECORDS]
+
+
+@register.filter
+def records(artifacts: list[Artifact]) -> list[Artifact]:
+    """What every run leaves behind of itself: logs, metrics, events."""
+    return [artifact for artifact in artifacts if artifact.kind in RECORDS]
 
 
 @register.filter

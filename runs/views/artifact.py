@@ -13,11 +13,19 @@ from workspaces.queries.registry import stored_content
 
 def artifact_list(request: PageRequest) -> HttpResponseBase:
     text, kind = request.GET.get("q", "").strip()[:250], request.GET.get("kind", "")[:40]
+    records = request.GET.get("part") == "records"
     try:
-        page = page_of_artifacts(text=text, kind=kind, cursor=request.GET.get("after", ""))
+        page = page_of_artifacts(text=text, kind=kind, records=records, cursor=request.GET.get("after", ""))
     except BadCursor:
-        page = page_of_artifacts(text=text, kind=kind)
-    context = {"artifacts": page.items, "next_cursor": page.next or "", "text": text, "kind": kind, "kinds": kinds()}
+        page = page_of_artifacts(text=text, kind=kind, records=records)
+    context = {
+        "artifacts": page.items,
+        "next_cursor": page.next or "",
+        "text": text,
+        "kind": kind,
+        "kinds": [] if records else kinds(),
+        "is_records": records,
+    }
     return render(request, "runs/artifact_list.html", context)
 
 

@@ -1,28 +1,52 @@
-"""A dataset: what is in it, where from, whether it may be used, and what used it."""
+"""A dataset: what is in it, where from, how it grows, whether it may be used, and what used it."""
+
+from zoneinfo import ZoneInfo
 
 from django.http import HttpResponseBase
 from django.shortcuts import render
+from django.utils import timezone
 
+from runs.models import Run
 from runs.queries.dataset_use import uses_of
 from workspaces.access import Kind, Permission
-from workspaces.models import Dataset
+from workspaces.models import Dataset, DatasetFile
 from workspaces.pages import PageRequest
+from workspaces.queries.growth import growth_of, makers_of
+from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import files_of, find_version, versions_of
+
+MAKERS_SHOWN = 20
+SNIPPET = '{"type": "dataset", "name": "NAME", "path": "games.sgf", "records": 12}'
 
 
 def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
-    found = Dataset.objects.find(dataset)
+    found = Dataset.objects.find(dataset, "window_of")
     rows = versions_of(found)
     chosen = find_version(found, request.GET["version"]) if "version" in request.GET else rows[0].version if rows else None
     sees_runs = request.rights.allows(Permission.VIEW, Kind.RUN)
     uses, use_count = uses_of(found) if sees_runs else ([], 0)
+    files = files_of(chosen) if chosen else []
+    shown = _shown(files, request.GET.get("file", ""))
+    makers = makers_of(found) if found.window_of_id and sees_runs else []
+    zone = request.workspace.zone or "UTC"
     context = {
         "dataset": found,
         "rows": rows,
         "chosen": chosen,
-        "files": files_of(chosen) if chosen else [],
+        "files": files,
+        "shown_file": shown,
+        "preview": preview_of(shown) if shown else None,
+        "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,
+        "growth_snippet": SNIPPET.replace("NAME", found.slug),
+        "makers": Run.objects.filter(pk__in=makers[:MAKERS_SHOWN]).order_by("created_at"),
+        "makers_count": len(makers),
         "uses": uses,
         "use_count": use_count,
         "sees_runs": sees_runs,
     }
     return render(request, "runs/dataset.html", context)
+
+
+def _shown(files: list[DatasetFile], path: str) -> DatasetFile | None:
+    """The file whose beginning is shown: the one asked for, else the first that holds anything."""
+    return next((file for file in files if file.path == path), next((file for file in files if file.blob.bytes), None))

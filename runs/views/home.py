@@ -11,6 +11,7 @@ from runs.queries.recent import recent_changes
 from runs.views.live import live
 from workspaces.access import Kind, Permission
 from workspaces.pages import PageRequest
+from workspaces.queries.chain import last_finding
 
 
 def home(request: PageRequest) -> HttpResponseBase:
@@ -23,18 +24,19 @@ def home(request: PageRequest) -> HttpResponseBase:
         "board": board(aimed),
         "growth": growth(),
         "events": recent_changes(),
+        "record": last_finding(),
     }
     return render(request, "runs/home.html", context)
 
 
 def _now(request: PageRequest, *, is_part: bool) -> dict[str, Any]:
     now = timezone.now()
-    limits = standing_limits(now)
     running = running_now()
+    limits = standing_limits(request.workspace, running, now)
     return {
         "now": running,
         "rows": [(row, row.seconds(now)) for row in running.rows],
-        "burn": burn(limits, now),
+        "burn": burn(limits, running, now),
         "blocks": blocks(request.workspace, limits, running),
         "is_part": is_part,
     }

@@ -8,67 +8,115 @@ from django.shortcuts import render
 from runs.admission import Answer
 from runs.commands.launch import launch_run
 from runs.forms.launch import LaunchForm
+from runs.forms.parameters import PREFIX
 from runs.models import Certificate
 from runs.queries.estimate import Estimate, estimate
 from runs.queries.launch_choices import launch_choices
-from runs.views.certificate import checks
+from runs.queries.launch_score import Scoring, score_launch
+from runs.queries.parameters import parameter_faults
 from workspaces.audit import Refusal
+from workspaces.checklist import checks
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 
 FIELDS = {"benchmark_id": "benchmark", "agent_id": "agent", "compute_pool_id": "pool", "dataset_ids": "datasets", "budget": "gpu_hours"}
+# What an estimate can be made without: a fault in them is said beside the field, and the estimate goes on as if it were empty.
+OPTIONAL = frozenset({"gpu_hours", "datasets"})
 
 
 def run_launch(request: PageRequest) -> HttpResponseBase:
-    """GET shows the form, filled from the address; POST with `act=check` looks, with `act=launch` launches."""
-    given = request.POST if request.method == "POST" else request.GET
-    form = LaunchForm(given if given else None, launch_choices())
+    """GET shows the form, filled from the address (`scores=<run>`: to score that run); POST with `act=check` looks, with `act=launch` launches. Any other POST is a draft."""
+    scoring = score_launch(request.GET["scores"]) if request.method != "POST" and "scores" in request.GET else None
+    given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else request.GET
+    act = request.POST.get("act", "")
+    form = LaunchForm(given if given else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
-        return _page(request, form, _look(request, form) if form.is_bound and _has_enough(given) else None)
+        return _page(request, form, _look(form) if form.is_bound else None, scoring=scoring)
     if not form.is_valid():
-        return _page(request, form, None, status=422)
-    if request.POST.get("act") != "launch":
-        found = _look(request, form)
-        return _page(request, form, found, status=200 if found is not None else 422)
+        return _page(request, form, _look(form), status=422)
+    if act != "launch":
+        found = _look(form)
+        return _page(request, form, found, status=422 if form.errors else 200)
     try:
         launched = launch_run(actor=request.actor, request=form.request())
     except NotFound as missing:
-        form.add_error(None, f"There is no such {missing.noun} here any more; choose anew.")
+        _place_missing(form, missing)
         return _page(request, form, None, status=422)
     except Refusal as refusal:
-        if not refusal.certificate:
-            _place(form, refusal)
-            return _page(request, form, None, status=409)
-        return _page(request, form, _look(request, form), status=409, refused=Certificate.objects.find(refusal.certificate))
+        if refusal.certificate:
+            return _page(request, form, _look(form), status=409, refused=Certificate.objects.find(refusal.certificate))
+        _place(form, refusal)
+        return _page(request, form, _look(form), status=409)
     return redirect("run", request.workspace.slug, launched.run.public_id)
 
 
-def _look(request: PageRequest, form: LaunchForm) -> Estimate | None:
-    if not form.is_valid():
+def _look(form: LaunchForm) -> Estimate | None:
+    """The estimate of what stands in the form, as far as it can be made; what is wrong is said beside its field."""
+    form.is_valid()
+    asked = form.request()
+    if not (asked.benchmark and asked.agent):
         return None
+    for without in (frozenset[str](), OPTIONAL):
+        try:
+            found = estimate(form.request(without=without), is_draft=True)
+        except NotFound as missing:
+            _place_missing(form, missing)
+            return None
+        except Refusal as refusal:
+            _place(form, refusal)
+            if FIELDS.get(refusal.field) not in OPTIONAL:
+                return None
+        else:
+            _place_faults(form, found)
+            return found
+    return None
+
+
+def _place_faults(form: LaunchForm, found: Estimate) -> None:
+    """What the agent's schema says against the parameters, unless something is already said there; nothing is missing from a draft."""
     try:
-        return estimate(request.actor, form.request())
-    except NotFound as missing:
-        form.add_error(None, f"There is no such {missing.noun} here any more; choose anew.")
+        faults = parameter_faults(form.request().parameters, found.agent_version)
     except Refusal as refusal:
         _place(form, refusal)
-    return None
+        return
+    for fault in faults:
+        name = f"{PREFIX}{fault.name}"
+        if fault.is_missing and form.is_draft:
+            continue
+        _say(form, name if name in form.fields else "parameters", fault.words if name in form.fields else str(fault))
 
 
 def _place(form: LaunchForm, refusal: Refusal) -> None:
     """Each reason beside the field that it is about, where there is one."""
-    named = FIELDS.get(refusal.field, refusal.field)
     for reason in refusal.reasons:
-        name = f"p.{reason.partition(':')[0]}" if refusal.field == "parameters" else named
-        form.add_error(name if name in form.fields else None, reason)
+        about, _, words = reason.partition(": ")
+        if refusal.field == "parameters" and f"{PREFIX}{about}" in form.fields:
+            _say(form, f"{PREFIX}{about}", words)
+        else:
+            _say(form, FIELDS.get(refusal.field, refusal.field), reason)
 
 
-def _has_enough(given: QueryDict) -> bool:
-    return bool(given.get("benchmark") and given.get("agent"))
+def _place_missing(form: LaunchForm, missing: NotFound) -> None:
+    form.add_error(None, f"There is no such {missing.noun} here any more; choose anew.")
+
+
+def _say(form: LaunchForm, name: str, words: str) -> None:
+    """Say it once, at the field or, where there is none, above the form."""
+    if name not in form.fields:
+        if words not in form.non_field_errors():
+            form.add_error(None, words)
+    elif name not in form.errors:
+        form.add_error(name, words)
 
 
 def _page(
-    request: PageRequest, form: LaunchForm, found: Estimate | None, *, status: int = 200, refused: Certificate | None = None
+    request: PageRequest,
+    form: LaunchForm,
+    found: Estimate | None,
+    *,
+    status: int = 200,
+    refused: Certificate | None = None,
+    scoring: Scoring | None = None,
 ) -> HttpResponse:
     lines = refused.lines if refused is not None else found.verdict.as_json() if found is not None else []
     context: dict[str, Any] = {
@@ -76,8 +124,10 @@ def _page(
         "estimate": found,
         "checks": checks(lines),
         "refused": refused,
+        "scoring": scoring,
         "waits": found is not None and found.verdict.answer == Answer.APPROVAL,
         "would_refuse": found is not None and found.verdict.answer == Answer.REFUSE,
+        "is_partial": found is not None and bool(form.errors),
         "has_choices": bool(form.fields["benchmark"].choices[1:] and form.fields["agent"].choices[1:]),  # type: ignore[attr-defined]  # both are ChoiceFields
     }
     template = "runs/launch_form.html" if request.htmx and not request.htmx.boosted else "runs/launch.html"

@@ -6,8 +6,8 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from runs.models import Attempt, Run
-from runs.queries.log import read_log
-from runs.queries.log_window import PIECE, LogWindow, log_after, log_window
+from runs.queries.log import PIECE, read_log
+from runs.queries.log_window import LogWindow, log_after, log_window
 from runs.queries.run_page import attempts_of, find_run
 from runs.terminal import lines_of
 from runs.views.live import live

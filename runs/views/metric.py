@@ -6,13 +6,14 @@ from typing import Any
 from django.http import HttpResponseBase
 
 from runs.models import Run
-from runs.queries.metric import MetricPoint, find_series, points, series_of
+from runs.queries.metric import curves, find_series, points, series_of
 from runs.queries.run_page import find_run
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest
 from workspaces.views.csv_file import Piece, csv_file
 
 CURVES_A_PAGE = 12
+COLUMNS = 400  # of a curve as wide as the page's main column
 ROWS_SHOWN = 1_000
 AXES = {"step": "step", "time": "seconds since the first value"}
 
@@ -32,34 +33,25 @@ def metrics_context(request: PageRequest, run: Run) -> dict[str, Any]:
         "key": key,
     }
     if key:
-        if find_series(run, key) is None:
+        found = find_series(run, key)
+        if found is None:
             raise NotFound("metric")
-        written = points(run, [key]).get(key, [])
-        return context | {"points": written[:ROWS_SHOWN], "points_count": len(written)}
-    shown = series[:CURVES_A_PAGE]
-    curves = points(run, [entry.key for entry in shown])
-    return context | {"charts": [(entry.key, [(entry.key, drawn(curves.get(entry.key, []), x))]) for entry in shown]}
+        written = points(found, limit=ROWS_SHOWN)
+        return context | {"points": written.items, "points_count": written.count}
+    drawn = curves(series[:CURVES_A_PAGE], columns=COLUMNS, by_time=x == "time", is_log=context["is_log"])
+    return context | {"charts": [(key, [(key, curve)]) for key, curve in drawn.items()]}
 
 
 def run_metric_csv(request: PageRequest, run: str) -> HttpResponseBase:
     found = find_run(run)
-    key = request.GET.get("key", "")[:250]
-    if find_series(found, key) is None:
+    series = find_series(found, request.GET.get("key", "")[:250])
+    if series is None:
         raise NotFound("metric")
 
     def piece(cursor: str) -> Piece:
-        return [(point.step, _spelled(point.value), point.seconds) for point in points(found, [key]).get(key, [])], ""
+        return [(point.step, _spelled(point.value), point.seconds) for point in points(series).items], ""
 
     return csv_file(f"{found.public_id}-metric", ("step", "value", "seconds UTC"), piece, workspace_id=request.workspace.pk)
-
-
-def drawn(written: list[MetricPoint], x: str) -> list[tuple[float, float]]:
-    """Points as a chart takes them, in order of x."""
-    if x == "step":
-        return [(float(point.step), point.value) for point in written]
-    timed = [point for point in written if math.isfinite(point.seconds)]
-    first = min((point.seconds for point in timed), default=0.0)
-    return sorted((point.seconds - first, point.value) for point in timed)
 
 
 def _spelled(value: float) -> float | str:

@@ -2,33 +2,34 @@
 
 from typing import Any
 
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
 from runs.commands.launch import retry_run
-from runs.commands.run import cancel_any_run, cancel_run
-from runs.models import Run
+from runs.commands.run import cancel, may_cancel
+from runs.models import MetricSeries, Run, RunLine
 from runs.queries.launch_again import launch_query
-from runs.queries.metric import points, series_of
+from runs.queries.launch_score import EVALUATE
+from runs.queries.metric import curves, series_of
 from runs.queries.run_page import (
+    RunState,
     artifacts_of,
-    attempts_of,
-    count_events,
     entries_of,
     events_of,
+    figures_of,
     find_run,
     inputs_of,
     lines_of,
-    newest_contract,
-    outputs_of,
+    stamp_of,
+    stamp_of_rows,
     state_of,
 )
-from runs.views.certificate import checks
-from runs.views.live import live
+from runs.views.live import live, live_since
 from runs.views.log import log_context
-from runs.views.metric import drawn, metrics_context
+from runs.views.metric import metrics_context
 from workspaces.access import Kind, Permission
+from workspaces.checklist import checks
 from workspaces.pages import PageRequest, redirect
 
 TABS = {
@@ -43,37 +44,39 @@ TABS = {
 # Tabs that go on by themselves while the run is under way, and the fragment that each asks for.
 LIVE_TABS = {"log": "runs/run_log.html", "metrics": "runs/run_curves.html"}
 CURVES_SHOWN = 6
+LINES_SHOWN = 8
+COLUMNS = 120  # of a curve that is half as wide as the page's main column
 
 
 def run_page(request: PageRequest, run: str) -> HttpResponseBase:
     found = find_run(run)
     tab = request.GET.get("tab", "overview")
     tab = tab if tab in TABS else "overview"
-    if request.GET.get("part") == "live":
-        response = live(request, "runs/run_live.html", _live(request, found, tab, is_part=True))
-        if found.is_terminal:
-            response["HX-Refresh"] = "true"  # what may be done with it has changed as well: the whole page is asked for anew
-        return response
-    if request.GET.get("part") == "tab" and tab in LIVE_TABS:
-        return live(request, LIVE_TABS[tab], {"run": found, "is_live": not found.is_terminal} | _of_tab(request, found, tab))
-    context = _live(request, found, tab, is_part=False) | {
+    part = request.GET.get("part", "")
+    if part == "live":
+        return _live_part(request, found, tab)
+    if part == "tab" and tab in LIVE_TABS:
+        return _tab_part(request, found, tab)
+    state, inputs = state_of(found), inputs_of(found)
+    figures = figures_of(found, state.attempts)
+    context = _live(state, tab, is_part=False) | {
         "tabs": TABS,
         "tab_template": f"runs/run_{tab}.html",
-        "inputs": inputs_of(found),
-        "outputs": outputs_of(found),
-        "events_count": count_events(found),
-        "newest_contract": newest_contract(found),
-        "may_cancel": _may_cancel(request, found),
+        "inputs": inputs,
+        "outputs": figures.outputs,
+        "events_count": figures.events,
+        "newest_contract": figures.newest_contract,
+        "may_cancel": may_cancel(request.actor, request.rights, found),
+        "may_score": _may_score(request, state, figures.outputs.count),
         "may_retry": found.is_terminal and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN),
-        "again_query": launch_query(found),
+        "again_query": launch_query(found, inputs),
     }
-    return render(request, "runs/run.html", context | _of_tab(request, found, tab))
+    return render(request, "runs/run.html", context | _of_tab(request, state, tab))
 
 
 def run_cancel(request: PageRequest, run: str) -> HttpResponseBase:
     found = find_run(run)
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:1000]
-    cancel = cancel_run if request.actor.user is not None and found.requested_by_id == request.actor.user.pk else cancel_any_run
     cancel(actor=request.actor, run=found, reason=reason)
     return redirect("run", request.workspace.slug, found.public_id)
 
@@ -83,48 +86,73 @@ def run_retry(request: PageRequest, run: str) -> HttpResponseBase:
     return redirect("run", request.workspace.slug, launched.run.public_id)
 
 
-def _may_cancel(request: PageRequest, run: Run) -> bool:
-    if run.is_terminal or run.status == Run.Status.CANCELLING:
-        return False
-    own = request.actor.user is not None and run.requested_by_id == request.actor.user.pk
-    return request.rights.allows(Permission.CANCEL_RUN if own else Permission.MANAGE_QUEUE, Kind.RUN)
+def _may_score(request: PageRequest, state: RunState, outputs: int) -> bool:
+    """It left something and neither has a score of its own nor is there to give one to others."""
+    run = state.run
+    is_open = run.status == Run.Status.SUCCEEDED and run.kind != EVALUATE and state.score is None and outputs > 0
+    return is_open and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN)
 
 
-def _live(request: PageRequest, run: Run, tab: str, *, is_part: bool) -> dict[str, Any]:
+def _live_part(request: PageRequest, run: Run, tab: str) -> HttpResponse:
     state = state_of(run)
+    series, lines = (series_of(run), _said(state)) if tab == "overview" else ([], [])
+    stamp = stamp_of(state, timezone.now(), series, lines)
+    response = live_since(request, "runs/run_live.html", stamp, lambda: _live(state, tab, is_part=True, series=series, lines=lines))
+    if run.is_terminal:
+        response["HX-Refresh"] = "true"  # what may be done with it has changed as well: the whole page is asked for anew
+    return response
+
+
+def _tab_part(request: PageRequest, run: Run, tab: str) -> HttpResponse:
+    def context() -> dict[str, Any]:
+        return {"run": run, "is_live": not run.is_terminal} | _of_tab(request, state_of(run), tab)
+
+    if tab != "metrics":
+        return live(request, LIVE_TABS[tab], context())
+    return live_since(request, LIVE_TABS[tab], f"{run.is_terminal} {stamp_of_rows(series_of(run))}", context)
+
+
+def _live(
+    state: RunState, tab: str, *, is_part: bool, series: list[MetricSeries] | None = None, lines: list[RunLine] | None = None
+) -> dict[str, Any]:
     context: dict[str, Any] = {
-        "run": run,
+        "run": state.run,
         "state": state,
         "tab": tab,
         "seconds": state.seconds(timezone.now()),
         "percent": None if state.share_done is None else int(state.share_done * 100),
-        "is_live": not run.is_terminal,
+        "is_live": not state.run.is_terminal,
         "is_part": is_part,
     }
     if tab == "overview":
-        series = series_of(run)
-        curves = points(run, [entry.key for entry in series[:CURVES_SHOWN]])
+        series = series_of(state.run) if series is None else series
+        drawn = curves(series[:CURVES_SHOWN], columns=COLUMNS)
         context |= {
             "series": series,
-            "charts": [(entry.key, [(entry.key, drawn(curves.get(entry.key, []), "step"))]) for entry in series[:CURVES_SHOWN]],
-            "attempts": attempts_of(run),
-            "lines": lines_of(run)[:8],
+            "charts": [(key, [(key, curve)]) for key, curve in drawn.items()],
+            "attempts": state.attempts,
+            "lines": _said(state) if lines is None else lines,
         }
     return context
 
 
-def _of_tab(request: PageRequest, run: Run, tab: str) -> dict[str, Any]:
+def _said(state: RunState) -> list[RunLine]:
+    return lines_of(state.attempts, LINES_SHOWN)
+
+
+def _of_tab(request: PageRequest, state: RunState, tab: str) -> dict[str, Any]:
+    run = state.run
     match tab:
         case "log":
             return log_context(request, run)
         case "metrics":
             return metrics_context(request, run)
         case "files":
-            return {"artifacts": artifacts_of(run), "lines": lines_of(run)}
+            return {"artifacts": artifacts_of(run), "lines": lines_of(state.attempts)}
         case "certificate":
             return {"checks": checks(run.certificate.lines)}
         case "cost":
-            return {"entries": entries_of(run), "attempts": attempts_of(run)}
+            return {"entries": entries_of(run), "attempts": state.attempts}
         case "audit":
-            return {"events": events_of(run)}
+            return {"events": events_of(run, state.attempts)}
     return {}

@@ -6,17 +6,16 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.commands.sweep import create_sweep, stop_any_sweep, stop_sweep
+from runs.commands.sweep import create_sweep, may_stop, stop
 from runs.forms.sweep import PREFIX, SweepForm
 from runs.models import Sweep
 from runs.parallel import parallel
-from runs.queries.estimate import cost_micros
 from runs.queries.launch_choices import launch_choices
 from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
+from runs.reservation import cost_micros
 from runs.views.launch import FIELDS
 from runs.views.live import live
-from workspaces.access import Kind, Permission
 from workspaces.audit import Refusal
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
@@ -85,7 +84,6 @@ def sweep_new(request: PageRequest) -> HttpResponseBase:
 def sweep_stop(request: PageRequest, sweep: str) -> HttpResponseBase:
     found = find_sweep(sweep)
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:1000]
-    stop = stop_sweep if _is_own(request, found) else stop_any_sweep
     stop(actor=request.actor, sweep=found, reason=reason)
     return redirect("sweep", request.workspace.slug, found.public_id)
 
@@ -133,14 +131,9 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
         "chart": parallel([*table.axes, table.result], members, descends=table.descends),
         "is_cut": len(table.rows) >= MEMBERS_SHOWN,
         "is_live": sweep.status == Sweep.Status.RUNNING,
-        "may_stop": sweep.status == Sweep.Status.RUNNING
-        and request.rights.allows(Permission.CANCEL_RUN if _is_own(request, sweep) else Permission.MANAGE_QUEUE, Kind.RUN),
+        "may_stop": may_stop(request.actor, request.rights, sweep),
     }
 
 
 def _table(request: PageRequest, sweep: Sweep) -> SweepTable:
     return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""))
-
-
-def _is_own(request: PageRequest, sweep: Sweep) -> bool:
-    return request.actor.user is not None and sweep.requested_by_id == request.actor.user.pk

@@ -6,6 +6,7 @@ home with 10,000 runs under 3 times that.
 """
 
 import cProfile
+import math
 import os
 import pstats
 import statistics
@@ -23,27 +24,30 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext, override_settings  # noqa: E402
 
-from tests.factories_pages import client_of, copy_runs, score_runs  # noqa: E402
+from runs.models import Run  # noqa: E402
+from tests.factories_pages import add_artifact, add_attempt, add_series, client_of, copy_runs, score_runs, see, set_run  # noqa: E402
 from tests.factories_runs import Laboratory, launch, make_laboratory  # noqa: E402
 
 RUNS = 10_000
 PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 ONE_MS, HOME_RATIO = 15.0, 3.0
+CURVES, POINTS, LOG_BYTES = 6, 2_000, 64 * 2**20
 
 
-def measure(client: Client, url: str, requests: int) -> tuple[float, int]:
+def measure(client: Client, url: str, requests: int, etag: str = "") -> tuple[float, int]:
     """(CPU ms a request, statements of one); the best of five rounds, since other programs only ever add."""
+    headers = {"if-none-match": etag} if etag else {}
     for _ in range(5):
-        answer = client.get(url)
-        assert answer.status_code == 200, f"{url} answers {answer.status_code}"
+        answer = client.get(url, headers=headers)
+        assert answer.status_code in (200, 304), f"{url} answers {answer.status_code}"
     with CaptureQueriesContext(connection) as asked:
-        client.get(url)
+        client.get(url, headers=headers)
         statements = len(asked)
     rounds = []
     for _ in range(5):
         begun = time.process_time()
         for _ in range(requests):
-            client.get(url)
+            client.get(url, headers=headers)
         rounds.append((time.process_time() - begun) * 1000 / requests)
     return min(rounds), statements
 
@@ -58,6 +62,27 @@ def fill(laboratory: Laboratory) -> None:
             actor=laboratory.owner,
             scores={run: (0.5 + index % 400 / 1000, 0.02) for index, run in enumerate(made) if run.status == "succeeded"},
         )
+
+
+def written(laboratory: Laboratory) -> Run:
+    """A run under way that has written curves, a score and a long log."""
+    with laboratory.opened():
+        run = launch(laboratory, reason="to be looked at")
+        see(add_attempt(actor=laboratory.owner, run=run), progress_done=1.0, progress_total=4.0)
+        for number in range(CURVES):
+            add_series(run, f"loss-{number}", [4.0 / (step + 1) + math.sin(step) for step in range(POINTS)])
+        score_runs(actor=laboratory.owner, scores={run: (0.84, 0.012)})
+        line = b"epoch 1234 step 123456 loss 0.412345 accuracy 0.8123\n"
+        add_artifact(actor=laboratory.owner, run=run, path=".labsite/attempt-1/stdout.log", content=line * (LOG_BYTES // len(line)))
+        set_run(actor=laboratory.owner, run=run, status="running", started_at=run.created_at)
+    return run
+
+
+def first_time(client: Client, url: str) -> float:
+    """CPU ms of one request."""
+    begun = time.process_time()
+    assert client.get(url).status_code == 200
+    return (time.process_time() - begun) * 1000
 
 
 def main(requests: int, *, is_profiled: bool) -> None:
@@ -75,6 +100,12 @@ def main(requests: int, *, is_profiled: bool) -> None:
         "runs": "/workspaces/lab/runs/",
     }
     found = {name: measure(client, url, requests) for name, url in pages.items()}
+    busy = f"/workspaces/lab/runs/{written(laboratory).public_id}/"
+    wrote = {"log of 64 MiB, its lines counted": (first_time(client, f"{busy}?tab=log"), 0)}
+    tabs = {"run with curves": "", "run with curves, log of 64 MiB": "?tab=log", "run with curves, metrics": "?tab=metrics"}
+    wrote |= {name: measure(client, busy + query, requests) for name, query in tabs.items()}
+    etag = client.get(f"{busy}?part=live")["ETag"]
+    wrote["run with curves, nothing new (304)"] = measure(client, f"{busy}?part=live", requests, etag)
     fill(laboratory)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -83,6 +114,8 @@ def main(requests: int, *, is_profiled: bool) -> None:
         one = "(one object)" in name
         verdict = f"target {ONE_MS:.0f} ms: {'met' if cost <= ONE_MS else 'MISSED'}" if one else ""
         print(f"{name:34} {cost:8.1f} ms {statements:4} statements   {verdict}")
+    for name, (cost, statements) in wrote.items():
+        print(f"{name:34} {cost:8.1f} ms {statements or '':4} {'statements' if statements else ''}")
     for name, (cost, statements) in crowded.items():
         print(f"{f'{name}, {RUNS:,} runs':34} {cost:8.1f} ms {statements:4} statements   / few runs {cost / found[name][0]:.2f}")
     ratio = crowded["home"][0] / statistics.median(cost for name, (cost, _) in found.items() if "(one object)" in name)

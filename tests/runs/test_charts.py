@@ -62,6 +62,16 @@ def test_nothing_to_draw_says_so(points: list[charts.Point]) -> None:
     assert "<svg" not in html
 
 
+def test_one_point_is_a_figure_and_no_curve() -> None:
+    html = draw("{% line_chart series 'loss' %}", series=[("loss", [(0.0, 0.69)])])
+    assert "0.6900" in html
+    assert "at step 0" in html
+    assert "<path" not in html
+    assert "data-chart\n" not in html
+    assert "<path" in draw("{% line_chart series 'loss' %}", series=[("loss", [(0.0, 0.69)]), ("other", [(0.0, 1.0), (1.0, 2.0)])])
+    assert [tick.label for tick in charts.line_chart([("loss", [(0.0, 0.69)])]).x_ticks] == ["0"]
+
+
 def test_one_point_stands_in_the_middle_with_room_around_it() -> None:
     (x, y), *more = places(charts.line_chart([("loss", [(7.0, 3.0)])]).curves[0].path)
     assert not more

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from runs import ingest
-from runs.jobs import collect
+from runs.jobs import keeper
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Attempt, Evaluation, MetricSeries, Run, RunLine, Watch
 from runs.queries.log import read_log
@@ -200,7 +200,7 @@ print("done")
 
 
 def test_ten_thousand_outputs_are_bounded_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "MAX_OUTPUTS", 200)
+    monkeypatch.setattr(keeper, "MAX_OUTPUTS", 200)
     code = b"for number in range(10_500):\n    open(f'../outputs/{number:05d}', 'w').write(str(number))\n"
     laboratory = make_laboratory(code=code)
     with laboratory.opened():
@@ -208,7 +208,7 @@ def test_ten_thousand_outputs_are_bounded_and_said(monkeypatch: pytest.MonkeyPat
     done = drive(laboratory, run, seconds=60)
     with laboratory.opened():
         assert done.status == RunStatus.SUCCEEDED
-        assert Artifact.objects.filter(run=run).count() == collect.MAX_OUTPUTS
+        assert Artifact.objects.filter(run=run).count() == keeper.MAX_OUTPUTS
         assert content(laboratory, run, "00199") == b"199"
         end = said_at_the_end(run)
         assert (end["outputs_left_out"], end["outputs_not_plain_files"]) == (9_800, 500)

@@ -6,19 +6,25 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from runs.admission import Facts, LimitFacts, Rule, decide
+from runs.admission import Answer, decide, facts_from
 from runs.commands.approval import decide_approval
-from runs.commands.attempt import start_attempt
+from runs.commands.attempt import AtLimit, end_attempt, mark_running, start_attempt
+from runs.commands.ending import finish_run
+from runs.commands.harvest import Harvest
 from runs.commands.launch import launch_run, retry_run
-from runs.commands.run import cancel_any_run, cancel_run
+from runs.commands.run import cancel, cancel_any_run, cancel_run, may_cancel
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run
+from runs.pools.base import Exit
+from runs.queries.estimate import estimate
+from runs.queries.queue import waiting_runs
 from tests.factories import make_member
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, launch, make_laboratory
-from workspaces.access import Actor, Role
+from workspaces.access import Actor, Role, rights_of
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
@@ -30,12 +36,14 @@ from workspaces.models import (
     ApprovalVote,
     AuditEvent,
     Benchmark,
+    EventPayload,
     LedgerAccount,
     Limit,
     NotFound,
     Pool,
     Unit,
 )
+from workspaces.queries.overrun import overruns
 
 pytestmark = pytest.mark.django_db
 
@@ -56,18 +64,35 @@ def test_a_refused_launch_is_on_record_with_its_certificate() -> None:
         assert balances().get("reserved", 0) == 0
 
 
-def test_a_certificate_decides_again_as_it_did() -> None:
-    laboratory = make_laboratory(weekly_gpu_hours=10)
+def test_every_certificate_decides_again_as_it_did() -> None:
+    """Admitted, waiting for others, held, approved, refused: the facts that were kept give the verdict that was kept, word for word."""
+    laboratory = make_laboratory(weekly_gpu_hours=10, at_once=0)
     with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=3 * HOUR, mode=Limit.Mode.APPROVAL)
+        approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
+        launch(laboratory, gpu_ms=2 * HOUR)
         launch(laboratory, gpu_ms=4 * HOUR)
+        held = Approval.objects.get()
+        decide_approval(actor=approver, approval=held, approves=True, seen_hash=held.content_hash)
         with pytest.raises(Refusal):
             launch(laboratory, gpu_ms=7 * HOUR)
-        for certificate in Certificate.objects.all():
-            facts = Facts(
-                rules=tuple(Rule(**rule) for rule in certificate.facts["rules"]),
-                limits=tuple(LimitFacts(**limit) for limit in certificate.facts["limits"]),
-            )
-            assert decide(facts).as_json() == certificate.lines
+        kept = list(Certificate.objects.order_by("created_at"))
+        assert [certificate.verdict for certificate in kept] == ["admitted", "approval", "admitted", "refused"]
+        answers = {"admitted": Answer.PASS, "approval": Answer.APPROVAL, "refused": Answer.REFUSE}
+        for certificate in kept:
+            again = decide(facts_from(certificate.facts))
+            assert (again.answer, again.as_json()) == (answers[certificate.verdict], certificate.lines)
+        waits = [line for line in kept[0].lines if line["answer"] == Answer.WAIT]
+        assert [line["name"] for line in waits] == ["Runs at once"]
+
+
+def test_looking_and_being_refused_leave_no_trace_in_the_ledger() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=1)
+    with laboratory.opened():
+        estimate(LaunchRequest(benchmark="accuracy", agent="worker"))
+        with pytest.raises(Refusal):
+            launch(laboratory, gpu_ms=24 * HOUR)
+        assert not LedgerAccount.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -307,3 +332,57 @@ def test_a_run_does_not_start_on_a_pool_that_has_lost_its_isolation() -> None:
             start_attempt(actor=Actor.system(job_id="test"), run=run)
         change_pool(actor=laboratory.owner, pool=Pool.objects.get(), isolation=Pool.Isolation.USER)
         assert start_attempt(actor=Actor.system(job_id="test"), run=run).number == 1
+
+
+def test_a_cancel_is_offered_to_whom_it_would_be_carried_out_for() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+        people = {role: make_member(laboratory.workspace, role, role) for role in (Role.VIEWER, Role.RESEARCHER, Role.OPERATOR)}
+        everyone = {"own": laboratory.owner, **people}
+        offered = {name: may_cancel(actor, rights_of(actor, laboratory.workspace.pk), run) for name, actor in everyone.items()}
+        assert offered == {"own": True, Role.VIEWER: False, Role.RESEARCHER: False, Role.OPERATOR: True}
+        for role in (Role.VIEWER, Role.RESEARCHER):
+            with pytest.raises(Denied):
+                cancel(actor=people[role], run=run)
+        cancel(actor=people[Role.OPERATOR], run=run)
+        run.refresh_from_db()
+        assert run.status == RunStatus.CANCELLED
+        assert not may_cancel(laboratory.owner, rights_of(laboratory.owner, laboratory.workspace.pk), run)
+
+
+@pytest.mark.parametrize(("mode", "starts"), [(Limit.Mode.STOP, False), (Limit.Mode.WARN, True)])
+def test_runs_at_once_mean_the_same_to_admission_to_dispatch_and_to_the_queue(mode: str, starts: bool) -> None:
+    laboratory = make_laboratory(at_once=48)
+    with laboratory.opened():
+        order: dict[str, Any] = {"actor": laboratory.owner, "unit": Unit.RUNS, "window": Limit.Window.NOW, "reason": "as agreed"}
+        set_limit(amount=1, mode=mode, **order)
+        start_attempt(actor=Actor.system(job_id="test"), run=launch(laboratory))
+        second = launch(laboratory)
+        line = next(line for line in second.certificate.lines if (line["unit"], line["mode"]) == ("runs", mode) and line["allowed"] == 1)
+        assert line["answer"] == (Answer.WARN if starts else Answer.WAIT)
+        (waiting,) = waiting_runs()
+        assert (waiting.reason == "1 of 1 runs run at once.") is not starts
+        if starts:
+            assert start_attempt(actor=Actor.system(job_id="test"), run=second).number == 1
+        else:
+            with pytest.raises(AtLimit, match="1 of 1 runs run at once"):
+                start_attempt(actor=Actor.system(job_id="test"), run=second)
+
+
+def test_a_run_that_uses_more_than_was_reserved_raises_an_alarm() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        system = Actor.system(job_id="test")
+        run = launch(laboratory, gpu_ms=HOUR)
+        attempt = mark_running(actor=system, attempt=start_attempt(actor=system, run=run))
+        now = timezone.now().timestamp()
+        late = Exit(code=0, signal=None, started_at=now - 7200, ended_at=now, reason="exit", peak_memory_bytes=None, cpu_seconds=None)
+        end_attempt(actor=system, attempt=attempt, ended=late)
+        assert overruns(now=timezone.now()) == []
+        finish_run(actor=system, attempt=attempt, harvest=Harvest())
+        event = AuditEvent.objects.order_by("-sequence")[0]
+        assert (event.verb, event.subject_id) == ("run.overran", run.pk)
+        assert EventPayload.objects.get(event=event).body["details"]["overrun"] == {"gpu_ms": HOUR}
+        (alarm,) = overruns(now=timezone.now())
+        assert (alarm.run_id, alarm.amount) == (run.pk, HOUR)

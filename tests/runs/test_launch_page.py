@@ -1,5 +1,7 @@
 """The launch page: the estimate before anything is written, refusals with their arithmetic, input kept, and parameters as fields."""
 
+import html
+import json
 import re
 
 import pytest
@@ -11,8 +13,11 @@ from tests.factories_registry import make_agent_version
 from tests.factories_resources import join
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces.access import Role
+from workspaces.commands.blob import receive_file
+from workspaces.commands.dataset import import_dataset_version
 from workspaces.commands.limit import set_limit
-from workspaces.models import AuditEvent
+from workspaces.models import AuditEvent, Dataset
+from workspaces.units import size
 
 ADDRESS = "/workspaces/lab/runs/launch/"
 ASKED = {"benchmark": "accuracy", "agent": "worker", "datasets": ["table"], "reason": "to see"}
@@ -114,7 +119,7 @@ def test_parameters_are_fields_of_the_chosen_version(laboratory: Laboratory) -> 
     assert client.post(ADDRESS, asked).status_code == 422
     too_much = client.post(ADDRESS, asked | {"p.rate": "7"})
     assert too_much.status_code == 409
-    assert "rate: 7" in too_much.content.decode()
+    assert "7.0 is above 1, the most that is allowed." in too_much.content.decode()
     assert client.post(ADDRESS, asked | {"p.rate": "0.5", "p.shuffle": "false", "p.mode": "slow"}).status_code == 303
     with laboratory.opened():
         run = Run.objects.get()
@@ -129,12 +134,138 @@ def test_parameters_are_fields_of_the_chosen_version(laboratory: Laboratory) -> 
     assert '<option value="slow" selected>' in body
 
 
-def test_a_schema_that_is_not_simple_is_one_field_of_json() -> None:
-    fields = parameter_fields({"type": "object", "properties": {"grid": {"type": "array"}}})
+TUNER = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["rate"],
+    "properties": {
+        "rate": {"type": "number", "minimum": 0, "maximum": 1, "description": "Learning rate"},
+        "columns": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True, "default": ["age", "size"]},
+        "layers": {"type": "array", "items": {"type": "integer"}},
+        "schedule": {"type": "object", "description": "<b>steps</b>"},
+        "epochs": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 40},
+    },
+}
+
+
+@pytest.fixture
+def tuner(laboratory: Laboratory) -> Laboratory:
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "tuner", parameter_schema=TUNER, wall_seconds=60)
+    return laboratory
+
+
+def test_each_parameter_says_what_it_is_and_what_holds_when_it_is_empty(tuner: Laboratory) -> None:
+    body = client_of(tuner.owner).get(ADDRESS, {"agent": "tuner"}).content.decode()
+    assert "Learning rate. Number from 0 to 1; needed." in body
+    assert "Whole number from 1 to 10,000; 40 where empty." in body
+    assert "List of texts, one a line, none twice; age, size where empty." in body
+    assert "&lt;b&gt;steps&lt;/b&gt;. An object of JSON; left out where empty." in body
+    assert 'class="errorlist"' not in body  # nobody has been asked for anything yet
+    assert "Parameters as JSON" not in body
+
+
+def test_lists_and_objects_are_written_in_fields_of_their_own(tuner: Laboratory) -> None:
+    client = client_of(tuner.owner)
+    given = {"p.rate": "0.5", "p.columns": "age\r\n mean of all, squared \r\n", "p.layers": "8\n16", "p.schedule": '{"at": [1, 2]}'}
+    assert client.post(ADDRESS, ASKED | {"agent": "tuner", "act": "launch"} | given).status_code == 303
+    with tuner.opened():
+        run = Run.objects.get()
+    wanted = {"rate": 0.5, "columns": ["age", "mean of all, squared"], "layers": [8, 16], "schedule": {"at": [1, 2]}, "epochs": 40}
+    assert run.parameters == wanted
+    again = client.get(f"{ADDRESS}?agent=tuner&benchmark=accuracy&parameters={json.dumps(run.parameters)}").content.decode()
+    assert "age\nmean of all, squared</textarea>" in again
+    assert "[8, 16]</textarea>" in again
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"p.rate": "7"}, "7.0 is above 1, the most that is allowed."),
+        ({"p.rate": "fast"}, "Enter a number."),
+        ({"p.rate": "1", "p.columns": "age\nage"}, "names something twice."),
+        ({"p.rate": "1", "p.columns": "[1]"}, "entry 0: 1 is not a text."),
+        ({"p.rate": "1", "p.layers": "wide"}, "wide is not a number; write one entry a line."),
+        ({"p.rate": "1", "p.layers": "1.5"}, "entry 0: 1.5 is not a whole number."),
+        ({"p.rate": "1", "p.schedule": "{"}, "This is not JSON"),
+        ({"p.rate": "1", "p.schedule": "[1]"}, "[1] is not an object."),
+        ({"p.rate": "1", "p.schedule": "[NaN]"}, "NaN is no number of JSON"),
+        ({}, "This field is required."),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+@pytest.mark.parametrize("act", ["check", "launch"])
+def test_a_fault_stands_at_its_field_and_the_estimate_stays(tuner: Laboratory, given: dict[str, str], words: str, act: str) -> None:
+    response = client_of(tuner.owner).post(ADDRESS, ASKED | {"agent": "tuner", "act": act, "name": "kept words"} | given)
+    body = html.unescape(response.content.decode())
+    assert response.status_code in (409, 422)
+    assert body.count(words) == 1
+    assert re.search(rf'<ul class="errorlist" id="id_p\.\w+_error"><li>[^<]*{re.escape(words)}', body)
+    for kept in ('value="kept words"', "0.02 GPU-hours", "GPU-hours a week", "Reckoned without the fields that need another look."):
+        assert kept in body
+    with tuner.opened():
+        assert not Run.objects.exists()
+
+
+def test_a_draft_is_not_asked_for_what_comes_next(tuner: Laboratory) -> None:
+    response = client_of(tuner.owner).post(ADDRESS, ASKED | {"agent": "tuner", "p.epochs": "0"}, headers={"hx-request": "true"})
+    body = response.content.decode()
+    assert "0.02 GPU-hours" in body
+    assert "0 is below 1, the least that is allowed." in body
+    assert "required" not in body
+
+
+def test_too_small_a_budget_is_said_and_the_rest_is_reckoned(laboratory: Laboratory) -> None:
+    response = client_of(laboratory.owner).post(ADDRESS, ASKED | {"act": "check", "gpu_hours": "0.0001"})
+    body = response.content.decode()
+    assert response.status_code == 422
+    assert "Ask for at least that." in body
+    assert 'value="0.0001"' in body
+    assert "0.02 GPU-hours" in body
+
+
+def test_parameters_that_a_version_does_not_take_are_named(tuner: Laboratory) -> None:
+    body = client_of(tuner.owner).get(ADDRESS, {"agent": "tuner", "parameters": '{"momentum": 0.9, "rate": 0.25}'}).content.decode()
+    assert "<bdi>momentum</bdi>: this version of the agent does not take it" in body
+    assert 'value="0.25"' in body
+
+
+def test_only_a_schema_that_names_nothing_is_one_field_of_json() -> None:
+    fields = parameter_fields({"type": "object"})
     assert list(fields) == ["parameters"]
     assert fields["parameters"].clean('{"grid": [1]}') == {"grid": [1]}
     assert parameters_of({"parameters": {"grid": [1]}, "name": "x"}) == {"grid": [1]}
+    assert list(parameter_fields({"oneOf": [{"required": ["a"]}], "properties": {"a": {}, "b": {}}})) == ["parameters"]
     assert parameter_fields({}) == {}
+    assert list(parameter_fields({"properties": {"odd": True, "grid": {"type": ["array", "null"]}}})) == ["p.odd", "p.grid"]
+
+
+def test_free_parameters_name_the_keys_that_are_allowed(laboratory: Laboratory) -> None:
+    schema = {"type": "object", "oneOf": [{}], "properties": {"rate": {"type": "number"}, "epochs": {}}, "additionalProperties": False}
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "free", parameter_schema=schema)
+    asked = ASKED | {"agent": "free", "act": "launch", "parameters": '{"momentum": 1}'}
+    response = client_of(laboratory.owner).post(ADDRESS, asked)
+    body = html.unescape(response.content.decode())
+    assert response.status_code == 409
+    assert '"momentum" is no parameter of this agent; it takes epochs, rate.' in body
+    assert '{"momentum": 1}</textarea>' in body
+
+
+def test_inputs_are_rows_with_version_role_and_size(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        files = [receive_file("table.csv", [b"a,b\n1,2\n3,4\n"])]
+        version = import_dataset_version(actor=laboratory.owner, dataset=Dataset.objects.get(), role="validation", files=files)
+    client = client_of(laboratory.owner)
+    body = client.get(ADDRESS).content.decode()
+    row = re.search(r'<label class="pick".*?</label>', body, re.DOTALL)
+    assert row
+    assert [words in row[0] for words in ("version 2", version.role, size(version.bytes))] == [True] * 3
+    assert body.count('class="pick"') == 1
+    for named, rows in (("table@2", 1), ("table@1", 2)):
+        page = client.get(ADDRESS, {"datasets": named}).content.decode()
+        assert page.count('class="pick"') == rows
+        assert re.search(rf'value="{named}"[^>]* checked', page)
 
 
 def test_above_an_asking_limit_the_run_waits_for_another_person(laboratory: Laboratory) -> None:

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from runs import ingest
+from runs.jobs import collect as collecting
 from runs.jobs import dispatch as dispatching
 from runs.jobs import watch as watching
 from runs.jobs.sweep import sweep_workspace
@@ -211,37 +212,12 @@ def test_one_poisoned_attempt_does_not_keep_others_from_being_watched(monkeypatc
     settled(laboratory)
 
 
-def test_outputs_that_can_not_be_collected_do_not_hold_slots_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    laboratory = make_laboratory(code=b"open('../outputs/a', 'w').write('a')\n")
-    with laboratory.opened():
-        run = launch(laboratory)
-
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("as no one foresaw")
-
-    monkeypatch.setattr(watching, "harvest", broken)
-    dispatch(laboratory)
-    with laboratory.opened():
-        attempt = Attempt.objects.get(run=run)
-    until(lambda: (folder_of(laboratory, attempt) / "state" / "exit.json").exists(), "the end")
-    watch(laboratory)
-    with laboratory.opened():
-        assert Run.objects.get(pk=run.pk).is_active, "it is tried again for a while"
-    monkeypatch.setattr(watching, "PATIENCE_SECONDS", 0)
-    watch(laboratory)
-    sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
-    with laboratory.opened():
-        assert Run.objects.get(pk=run.pk).status == RunStatus.SUCCEEDED
-    assert (folder_of(laboratory, attempt) / "outputs" / "a").exists(), "what was not collected is lost"
-    settled(laboratory)
-
-
 def test_a_folder_left_behind_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         run = launch(laboratory)
     with monkeypatch.context() as patched:
-        patched.setattr(watching, "remove_folder", lambda *_: None)
+        patched.setattr(collecting, "remove_folder", lambda *_: None)
         drive(laboratory, run)
     with laboratory.opened():
         folder = folder_of(laboratory, Attempt.objects.get(run=run))

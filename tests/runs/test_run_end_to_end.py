@@ -3,7 +3,7 @@
 import pytest
 
 from runs.lifecycle import RunStatus
-from runs.models import Artifact, Attempt, Evaluation, MetricSeries, QueueItem, Run
+from runs.models import Artifact, Attempt, Evaluation, MetricSeries, QueueItem, Run, Watch
 from tests.factories_runs import HOUR, drive, launch, make_laboratory
 from workspaces.models import AuditEvent, EngineSlot, LedgerAccount, LedgerEntry
 
@@ -46,5 +46,31 @@ def test_a_run_goes_from_request_to_settled_cost() -> None:
         assert sum(balances.values()) == 0
         assert set(LedgerEntry.objects.filter(run_id=run.pk).values_list("act", flat=True)) == {"reserve", "spend", "release"}
         verbs = list(AuditEvent.objects.filter(subjects__object_id=run.pk).order_by("sequence").values_list("verb", flat=True).distinct())
-        assert verbs == ["launch.admitted", "attempt.started", "attempt.running", "run.ended"]
+        assert verbs == ["launch.admitted", "attempt.started", "attempt.running", "attempt.ended", "run.ended"]
         assert Run.objects.get(pk=run.pk).ended_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_run_uses_is_measured_while_it_runs_and_not_what_it_says_it_uses() -> None:
+    code = b"""
+import json, time
+with open("../metrics.jsonl", "a") as metrics:
+    metrics.write(json.dumps({"key": "system/cpu_percent", "value": 1e9, "step": 0}) + "\\n")
+held, until = bytearray(30 * 2**20), time.monotonic() + 7
+while time.monotonic() < until:
+    sum(range(10_000))
+"""
+    laboratory = make_laboratory(code=code)
+    with laboratory.opened():
+        run = launch(laboratory)
+    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
+    with laboratory.opened():
+        measured = {series.key: series for series in MetricSeries.objects.filter(run=run)}
+        assert set(measured) == {"system/cpu_percent", "system/memory_bytes"}, "GPUs that were not measured have no series"
+        cpu, memory = measured["system/cpu_percent"], measured["system/memory_bytes"]
+        assert cpu.last is not None
+        assert 5 < cpu.last < 400
+        assert memory.last is not None
+        assert 30 * 2**20 < memory.last < 2**30
+        assert cpu.count == memory.count == 1
+        assert Watch.objects.get(attempt__run=run).metrics_bad == 1

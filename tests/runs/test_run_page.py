@@ -167,6 +167,17 @@ def test_curves_follow_the_attempt_that_went_over_the_steps_again(laboratory: La
     assert b"".join(response).decode().splitlines()[1:3] == ["0,NaN,1700000000.0", "1,Infinity,1700000001.0"]
 
 
+def test_results_stand_apart_from_logs(laboratory: Laboratory, run: Run) -> None:
+    with laboratory.opened():
+        for path, kind in (("outputs/model.json", "model"), ("stdout.log", "log"), ("metrics.jsonl", "lines")):
+            add_artifact(actor=laboratory.owner, run=run, path=path, content=path.encode(), kind=kind)
+    client = client_of(laboratory.owner)
+    results, records = (client.get(f"/workspaces/lab/artifacts/{query}").content.decode() for query in ("", "?part=records"))
+    assert ("model.json" in results, "stdout.log" in results, "metrics.jsonl" in results) == (True, False, False)
+    assert ("model.json" in records, "stdout.log" in records, "metrics.jsonl" in records) == (False, True, True)
+    assert "Logs and records, 2 files" in page(laboratory, run, "?tab=files")
+
+
 def test_artifacts_come_as_attachments_whatever_they_are_called(laboratory: Laboratory, run: Run) -> None:
     with laboratory.opened():
         html = add_artifact(actor=laboratory.owner, run=run, path='outputs/a\r\nX-Evil: 1"<b>.html', content=b"<script>alert(1)</script>")

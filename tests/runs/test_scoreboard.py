@@ -18,7 +18,7 @@ from workspaces.verbs import Verb
 pytestmark = pytest.mark.django_db
 
 
-@command(Verb.EVALUATION_RECORDED, needs=None, by_system=True)
+@command(Verb.RUN_ENDED, needs=None, by_system=True)
 def record(event: Draft, *, actor: Actor, run: Run, value: float, error: float | None, metric: str) -> Evaluation:
     """What collecting a run's score line does, without the run."""
     evaluation = Evaluation.objects.create(

@@ -159,19 +159,19 @@ def test_a_crash_before_the_answer_was_kept_makes_no_second_run(laboratory: Labo
 
 def test_lists_are_paged_by_cursor(laboratory: Laboratory, caller: Caller) -> None:
     made = [caller.post(URL, asked(budget={"gpu_hours": 0.1})).json()["id"] for _ in range(5)]
-    seen, url = [], f"{URL}?size=2"
+    seen, url = [], f"{URL}?limit=2"
     while True:
         page = caller.get(url).json()
         seen += [item["id"] for item in page["items"]]
         if page["next"] is None:
             break
-        url = f"{URL}?size=2&cursor={page['next']}"
+        url = f"{URL}?limit=2&cursor={page['next']}"
     assert seen == made[::-1]
     deep = base64.urlsafe_b64encode(b"[" * 2000).decode()
     for cursor in ("x", "%00", "e30", "bnVsbA", deep, base64.urlsafe_b64encode(b'["2026-01-01", "00"]').decode(), "%F0%9F%98%80"):
         assert caller.get(f"{URL}?cursor={cursor}").status_code in (400, 422), cursor
     for size in ("0", "-1", "501", "x", "1e9", "9" * 40):
-        assert caller.get(f"{URL}?size={size}").status_code == 422
+        assert caller.get(f"{URL}?limit={size}").status_code == 422
 
 
 TWICE = ["self-play-window-42", "ds_self_play_window_42"]

@@ -77,7 +77,7 @@ def test_ranges_are_drawn_from(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"v.width": "32, 65"}, "greater than the maximum"),
+        ({"v.width": "32, 65"}, "the most that is allowed"),
         ({"v.rate": "0.1, fast"}, "Write values with commas"),
         ({"v.rate": "0.1..1"}, "a range is for a sampler"),
         ({"v.rate": "0.1, 0.1"}, "names 0.1 twice"),

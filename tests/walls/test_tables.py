@@ -1,17 +1,22 @@
 """Every table of a workspace has its walls, in the catalogue of the database and in the model."""
 
+import json
+import uuid
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import models
 
 from tests.walls import checks
 from tests.walls.owner_sql import owner_connection
 from tests.walls.rows import owned_models
 from workspaces import scope
+from workspaces.audit import denials_of
 from workspaces.ids import uuid7
-from workspaces.models import Row, Workspace
+from workspaces.models import AuditEvent, Row, Workspace
 from workspaces.models.base import Owned
+from workspaces.walls import DEFINER_FUNCTIONS
 
 # Tables without `workspace_id`, with the reason of each (contracts.md B).
 WITHOUT_WORKSPACE = {
@@ -61,3 +66,70 @@ def _is_model(label: str) -> bool:
     except LookupError:
         return False
     return True
+
+
+def check_definer_functions(opened: Any) -> None:
+    """Functions that bypass row security are exactly those that the walls list, with a search_path that no caller chooses."""
+    found = opened.execute(
+        "SELECT proname, coalesce(array_to_string(proconfig, ' '), '') FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace"
+    ).fetchall()
+    names = sorted(name for name, _ in found)
+    assert names == sorted(DEFINER_FUNCTIONS), "list it in workspaces/walls.py with what it gives away, and attack it in tests/walls"
+    assert [name for name, settings in found if "search_path=pg_catalog, public" not in settings] == []
+
+
+@pytest.mark.django_db
+def test_functions_that_bypass_row_security_are_on_the_list() -> None:
+    with owner_connection() as opened:
+        check_definer_functions(opened)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE FUNCTION leak() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public AS 'SELECT 1::bigint'",
+        "ALTER FUNCTION lab_site_busy() RESET search_path",
+        "ALTER FUNCTION lab_site_busy() SECURITY INVOKER",
+    ],
+)
+def test_another_such_function_or_a_loose_one_is_missed(statement: str) -> None:
+    with owner_connection() as opened:
+        opened.execute(statement)
+        with pytest.raises(AssertionError):
+            check_definer_functions(opened)
+
+
+@pytest.mark.django_db
+def test_the_denials_of_an_actor_are_counted_by_their_index() -> None:
+    """Among many events of a workspace, which the record's other indexes would have to walk through."""
+    workspace_id = uuid7()
+    with scope.open_workspace(workspace_id):
+        statement, values = denials_of(uuid7()).query.sql_with_params()
+    with owner_connection() as opened:
+        opened.execute(
+            "INSERT INTO workspaces_workspace SELECT * FROM jsonb_populate_record(null::workspaces_workspace, %s::jsonb)",
+            [json.dumps(stored_row(Workspace(id=workspace_id, slug="many", name="Many")))],
+        )
+        event = AuditEvent(workspace_id=workspace_id, actor_kind="person", actor_id=uuid7(), verb="run.ended", payload_hash="", hash="")
+        opened.execute(
+            "INSERT INTO workspaces_auditevent SELECT (jsonb_populate_record(null::workspaces_auditevent, %s::jsonb || jsonb_build_object("
+            "'id', gen_random_uuid(), 'command_id', gen_random_uuid(), 'sequence', number))).* FROM generate_series(1, 20000) AS number",
+            [json.dumps(stored_row(event))],
+        )
+        opened.execute("ANALYZE workspaces_auditevent")
+        plan = "\n".join(line for (line,) in opened.execute(f"EXPLAIN {statement}", values).fetchall())
+    assert "auditevent_denials" in plan, plan
+
+
+def stored_row(row: models.Model) -> dict[str, Any]:
+    """A row as the database would have it, for SQL of a test's own; times that it sets itself are now."""
+    values = {field.column: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    return {
+        column: "2026-11-28T00:00:00Z"
+        if column.endswith("_at") and value is not None
+        else str(value)
+        if isinstance(value, uuid.UUID)
+        else value
+        for column, value in values.items()
+    }

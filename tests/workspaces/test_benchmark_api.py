@@ -55,7 +55,7 @@ def test_contracts_follow_one_another(lab: tuple[Workspace, Actor, Client]) -> N
     assert again.status_code == 409
     assert "version 1" in again.json()["detail"]
     assert post(client, "/speed/contracts", {**CONTRACT, "direction": "minimize"}).json()["version"] == 2
-    versions = client.get(f"{BASE}/speed/contracts").json()
+    versions = client.get(f"{BASE}/speed/contracts").json()["items"]
     assert [version["version"] for version in versions] == [2, 1]
     assert versions[0]["content_hash"] != versions[1]["content_hash"]
     assert client.get(f"{BASE}/speed").json()["contract"]["version"] == 2

@@ -115,7 +115,7 @@ def test_pages_follow_each_other_without_gap(lab: Any) -> None:
     seen: list[int] = []
     cursor = ""
     while True:
-        answer = lab[2].get(f"/api/v1/workspaces/lab/events?size=2&cursor={cursor}").json()
+        answer = lab[2].get(f"/api/v1/workspaces/lab/events?limit=2&cursor={cursor}").json()
         seen += [item["sequence"] for item in answer["items"]]
         cursor = answer["next"]
         if not cursor:

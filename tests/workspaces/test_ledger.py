@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import Sum
+from django.utils import timezone
 
 from tests.factories import make_workspace
 from tests.factories_resources import in_one, move, release, reserve, settle, spoil_balance
@@ -23,6 +24,7 @@ from workspaces.commands.workspace import configure_workspace
 from workspaces.ledger import DoesNotFit, standings
 from workspaces.models import LedgerAccount, LedgerEntry, Limit, Unit
 from workspaces.queries.ledger import recount
+from workspaces.queries.overrun import overruns
 
 HOUR = 3_600_000
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # a Wednesday
@@ -322,3 +324,53 @@ def test_recount_sees_a_balance_that_is_not_the_sum_of_its_entries(lab: Actor) -
     promise(lab, 1)
     spoil_balance(actor=lab)
     assert {miscount.what for miscount in recount()} == {"GPU time, a week, spent", "sum of all balances"}
+
+
+@pytest.mark.django_db
+def test_a_month_limit_set_in_mid_month_counts_what_was_promised_and_spent_before(lab: Actor) -> None:
+    now = timezone.now()
+    weekly(lab, 50)
+    (ended, starts_at), (running, _), (released, _) = promise(lab, 4, now), promise(lab, 3, now), promise(lab, 2, now)
+    settle(actor=lab, unit=Unit.GPU_MS, reserved=4 * HOUR, spent=2 * HOUR, run_id=ended, window_start=starts_at)
+    release(actor=lab, unit=Unit.GPU_MS, reserved=2 * HOUR, run_id=released, window_start=starts_at)
+    set_limit(actor=lab, unit=Unit.GPU_MS, window=Limit.Window.MONTH, amount=6 * HOUR, mode=Limit.Mode.STOP)
+    assert balances(window=Limit.Window.MONTH) == {"source": -6 * HOUR, "available": HOUR, "reserved": 3 * HOUR, "spent": 2 * HOUR}
+    with pytest.raises(DoesNotFit, match="7 GPU-hours of 6 GPU-hours this month"):
+        promise(lab, 2, now)
+    settle(actor=lab, unit=Unit.GPU_MS, reserved=3 * HOUR, spent=HOUR, run_id=running, window_start=starts_at)
+    assert balances(window=Limit.Window.MONTH) == {"source": -6 * HOUR, "available": 3 * HOUR, "spent": 3 * HOUR}
+    assert recount() == []
+
+
+@pytest.mark.django_db
+def test_a_month_whose_limit_goes_and_comes_again_misses_nothing(lab: Actor) -> None:
+    now = timezone.now()
+    monthly = {"actor": lab, "unit": Unit.GPU_MS, "window": Limit.Window.MONTH, "mode": Limit.Mode.STOP}
+    set_limit(amount=6 * HOUR, **monthly)
+    promise(lab, 1, now)
+    remove_limit(reason="not now", **monthly)
+    run_id, starts_at = promise(lab, 3, now)
+    settle(actor=lab, unit=Unit.GPU_MS, reserved=3 * HOUR, spent=3 * HOUR, run_id=run_id, window_start=starts_at)
+    set_limit(amount=5 * HOUR, **monthly)
+    assert balances(window=Limit.Window.MONTH) == {"source": -5 * HOUR, "available": HOUR, "reserved": HOUR, "spent": 3 * HOUR}
+    assert recount() == []
+
+
+@pytest.mark.django_db
+def test_an_overrun_is_an_alarm_until_its_week_has_ended(lab: Actor) -> None:
+    weekly(lab, 4)
+    run_id, starts_at = promise(lab, 2)
+    assert overruns(now=NOW) == []
+    settle(actor=lab, unit=Unit.GPU_MS, reserved=2 * HOUR, spent=3 * HOUR, run_id=run_id, window_start=starts_at)
+    (alarm,) = overruns(now=NOW)
+    assert (alarm.run_ref, alarm.words) == (f"run_{run_id.hex}", "a run used 1 GPU-hour more than was reserved for it.")
+    assert overruns(now=NOW + WEEK) == []
+
+
+@pytest.mark.django_db
+def test_runs_at_once_wait_or_warn_and_are_never_approved(lab: Actor) -> None:
+    order: dict[str, Any] = {"actor": lab, "unit": Unit.RUNS, "window": Limit.Window.NOW, "amount": 4}
+    with pytest.raises(Refusal, match="nobody could approve it"):
+        set_limit(mode=Limit.Mode.APPROVAL, **order)
+    set_limit(mode=Limit.Mode.WARN, **order)
+    set_limit(mode=Limit.Mode.STOP, **order)

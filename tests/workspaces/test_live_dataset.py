@@ -84,7 +84,10 @@ def test_windows_cut_themselves_once_enough_waits(lab: Lab) -> None:
         assert [DatasetVersion.objects.get(dataset=window).records for window in dataset.windows.order_by("window_number")] == [30, 50]
         event = AuditEvent.objects.latest("sequence")
         assert event.verb == "run.ended"
-        assert [entry["window"] for entry in EventPayload.objects.get(event=event).body["details"]["windows"]] == ["self-play-window-1", "self-play-window-2"]
+        assert [entry["window"] for entry in EventPayload.objects.get(event=event).body["details"]["windows"]] == [
+            "self-play-window-1",
+            "self-play-window-2",
+        ]
 
 
 def test_a_run_that_ends_twice_adds_once(lab: Lab) -> None:

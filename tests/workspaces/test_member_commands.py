@@ -161,6 +161,20 @@ def test_a_service_account_in_a_group_of_admins_is_a_researcher_all_the_same() -
         add_member(actor=owner, group=group, role=Role.ADMIN)
     assert rights(workspace, Actor.of(bot), Permission.LAUNCH_RUN)
     assert not rights(workspace, Actor.of(bot), Permission.MANAGE_MEMBERS)
+    assert not rights(workspace, Actor.of(bot), Permission.VIEW_AUDIT)
+
+
+@pytest.mark.django_db
+def test_a_group_that_is_narrowed_narrows_its_people_and_nobody_else() -> None:
+    workspace, owner = make_workspace()
+    ada, bob = make_user("ada"), make_user("bob")
+    group = make_group(make_operator(), "Data people", ada)
+    with scope.open_workspace(workspace.pk):
+        add_member(actor=owner, group=group, role=Role.RESEARCHER, kinds=["dataset"])
+        add_member(actor=owner, user=bob, role=Role.RESEARCHER)
+        of_ada, of_bob = (rights_of(Actor.of(user), workspace.pk) for user in (ada, bob))
+    assert (of_ada.allows(Permission.EDIT_REGISTRY, Kind.DATASET), of_ada.allows(Permission.EDIT_REGISTRY, Kind.AGENT)) == (True, False)
+    assert of_bob.allows(Permission.EDIT_REGISTRY, Kind.AGENT)
 
 
 @pytest.mark.django_db

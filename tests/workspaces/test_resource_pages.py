@@ -16,10 +16,13 @@ from tests.factories_pages import HOSTILE, client_of
 from tests.factories_resources import ask, join, reserve, spoil_balance
 from workspaces import scope
 from workspaces.access import Actor, Role
+from workspaces.audit import Refusal
 from workspaces.commands.benchmark import create_benchmark
+from workspaces.commands.engine import tell_isolations
 from workspaces.commands.limit import set_limit
 from workspaces.commands.pool import bind_pool, change_pool
-from workspaces.models import Approval, AuditEvent, Engine, Limit, Objective, Pool, Unit, Workspace
+from workspaces.forms.resource import PoolForm
+from workspaces.models import Approval, AuditEvent, Engine, Limit, Objective, Pool, SiteEvent, Unit, Workspace
 
 pytestmark = pytest.mark.django_db
 BASE, API = "/workspaces/lab/", "/api/v1/workspaces/lab/"
@@ -216,3 +219,26 @@ def test_recount_leaves_with_a_fault_where_a_balance_is_not_its_entries(lab: Lab
         call_command("recount", "--workspace", "lab", "--json", stdout=out)
     assert left.value.code == 1
     assert json.loads(out.getvalue())["ledgers"][0]["wrong"][0]["balance"] == 5
+
+
+def test_a_pool_promises_only_what_its_engine_was_found_to_keep(lab: Lab) -> None:
+    Engine.objects.filter(slug="box").update(isolations=["namespace", "none"])
+    with scope.open_workspace(lab.workspace.pk):
+        with pytest.raises(Refusal, match=r"box offers namespaces of the kernel or no isolation, and not own user id for each attempt"):
+            bind_pool(actor=lab.owner, engine="box", slug="strict", slots=1, isolation="user")
+        pool = bind_pool(actor=lab.owner, engine="box", slug="open", slots=1, isolation="none")
+        with pytest.raises(Refusal, match="box offers"):
+            change_pool(actor=lab.owner, pool=pool, isolation="user")
+        Engine.objects.filter(slug="box").update(isolations=["namespace"])
+        assert change_pool(actor=lab.owner, pool=pool, slots=2).slots == 2  # what it had it keeps until somebody changes it
+        form = PoolForm(initial=PoolForm.values_of(pool), engines=[Engine.objects.get(slug="box")])
+        assert [value for value, _ in form.fields["isolation"].choices] == ["namespace", "none"]  # type: ignore[attr-defined]  # a ChoiceField
+
+
+def test_what_the_machine_offers_is_kept_once_and_told_when_it_changes() -> None:
+    Engine.objects.create(slug="local", kind=Engine.Kind.LOCAL, slots=2)
+    system = Actor.system(job_id="first_start")
+    for offered in (["user", "none"], ["user", "none"], ["none"]):
+        tell_isolations(actor=system, isolations=offered)
+        assert Engine.objects.get(slug="local").isolations == offered
+    assert SiteEvent.objects.filter(verb="engine.changed").count() == 2

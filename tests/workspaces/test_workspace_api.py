@@ -113,7 +113,7 @@ def test_members_by_api_with_role_above_ones_own_and_foreign_keys_refused() -> N
     assert made.status_code == 201
     own = next(row for row in client.get(url).json()["items"] if row["user"] == "admin-lab")
     assert client.patch(f"{url}/{own['id']}", json.dumps({"role": "owner"}), "application/json").status_code == 422
-    permissions = {row["user"]: row["permissions"] for row in client.get(f"{url}/permissions").json()}
+    permissions = {row["user"]: row["permissions"] for row in client.get(f"{url}/permissions").json()["items"]}
     assert permissions["ada"] == {"view": ["run"]}
     assert permissions["admin-lab"]["approve"] is None
     assert "transfer" not in permissions["admin-lab"]

@@ -8,6 +8,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+from django.http import HttpResponseBase
 from ninja import Status
 from pydantic import ValidationError
 
@@ -19,6 +20,7 @@ from workspaces.api.registry_shapes import (
     AgentList,
     AgentOut,
     AgentVersionIn,
+    AgentVersionList,
     AgentVersionOut,
     AgentVersionSpec,
     CodeFileIn,
@@ -32,8 +34,17 @@ from workspaces.api.registry_shapes import (
 from workspaces.audit import Refusal
 from workspaces.commands.agent import create_agent, publish_agent_version
 from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.downloads import attachment
 from workspaces.models import Agent, AgentVersion, Pool
-from workspaces.queries.registry import agent_rows, agent_versions_of
+from workspaces.queries.paging import in_order
+from workspaces.queries.registry import (
+    agent_rows,
+    agent_version_row,
+    agent_versions_of,
+    find_agent_file,
+    find_agent_version,
+    stored_content,
+)
 
 routes = Routes("agents")
 
@@ -58,11 +69,26 @@ def get_agent(request: ApiRequest, agent: str) -> Any:
     return _whole(request, Agent.objects.find(agent))
 
 
-@routes.get("/agents/{agent}/versions", needs=Permission.VIEW, kind=Kind.AGENT, response=list[AgentVersionOut])
-def list_versions(request: ApiRequest, agent: str) -> Any:
+@routes.get("/agents/{agent}/versions", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentVersionList)
+def list_versions(request: ApiRequest, agent: str, cursor: Cursor = "", limit: Size = 50) -> Any:
     """Every version, newest first, with its code's manifest."""
     found = Agent.objects.find(agent)
-    return [agent_version_out(request, found, row) for row in agent_versions_of(found)]
+    page = in_order(agent_versions_of(found), lambda row: (-row.version.number,), cursor=cursor, size=limit)
+    return {"items": [agent_version_out(request, found, row) for row in page.items], "next": page.next}
+
+
+@routes.get("/agents/{agent}/versions/{agentversion}", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentVersionOut)
+def get_version(request: ApiRequest, agent: str, agentversion: str) -> Any:
+    """One version, by number or id, with its code's manifest."""
+    found = Agent.objects.find(agent)
+    return agent_version_out(request, found, agent_version_row(find_agent_version(found, agentversion)))
+
+
+@routes.get("/agents/{agent}/versions/{agentversion}/files/{path:file}", needs=Permission.VIEW, kind=Kind.AGENT)
+def get_file(request: ApiRequest, agent: str, agentversion: str, file: str) -> HttpResponseBase:
+    """The content of one file of the code, as an attachment."""
+    found = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), file)
+    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
 
 
 @routes.post("/agents/{agent}/versions", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
@@ -93,7 +119,7 @@ def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive:
         pools = [Pool.objects.find(name) for name in spec.pools]
         fields = spec.dict(exclude={"files", "pools"})
         version = publish_agent_version(actor=request.actor, agent=found, id=request.chosen_id, pools=pools, files=receive(), **fields)
-    return agent_version_out(request, found, next(row for row in agent_versions_of(found) if row.version.pk == version.pk))
+    return agent_version_out(request, found, agent_version_row(version))
 
 
 def _stored(file: CodeFileIn) -> StoredFile:

@@ -11,6 +11,7 @@ from workspaces.api.registry_shapes import (
     BenchmarkList,
     BenchmarkOut,
     ContractIn,
+    ContractList,
     ContractOut,
     ContractPublish,
     Cursor,
@@ -22,6 +23,7 @@ from workspaces.api.registry_shapes import (
 )
 from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.models import Benchmark, Contract
+from workspaces.queries.paging import in_order
 from workspaces.queries.registry import benchmark_rows, contracts_of, find_dataset_version
 
 routes = Routes("benchmarks")
@@ -52,10 +54,11 @@ def get_benchmark(request: ApiRequest, benchmark: str) -> Any:
     return _whole(request, Benchmark.objects.find(benchmark))
 
 
-@routes.get("/benchmarks/{benchmark}/contracts", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=list[ContractOut])
-def list_contracts(request: ApiRequest, benchmark: str) -> Any:
+@routes.get("/benchmarks/{benchmark}/contracts", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=ContractList)
+def list_contracts(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: Size = 50) -> Any:
     """Every version of the contract, newest first."""
-    return [contract_out(contract) for contract in contracts_of(Benchmark.objects.find(benchmark))]
+    page = in_order(contracts_of(Benchmark.objects.find(benchmark)), lambda contract: (-contract.version,), cursor=cursor, size=limit)
+    return {"items": [contract_out(contract) for contract in page.items], "next": page.next}
 
 
 @routes.post("/benchmarks/{benchmark}/contracts", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=ContractOut, status=201)

@@ -1,25 +1,24 @@
-"""`/budgets`: limits with what stands against them, and setting them. `/ledger`: every transfer."""
+"""`/budgets`: limits with what stands against them, and setting them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
-from ninja import Query, Schema, Status
+from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.limit import LARGEST, remove_limit, set_limit
-from workspaces.models import Limit, NotFound
+from workspaces.models import Limit, NotFound, Unit
 from workspaces.queries.budget import LimitRow, limit_rows
-from workspaces.queries.ledger import entries, entry_row
-from workspaces.queries.paging import newest_first
+from workspaces.queries.paging import Place, in_order
 
 routes = Routes("budgets")
-ledger_routes = Routes("ledger")
 
 UnitName = Literal["gpu_ms", "api_micros", "storage_bytes", "runs"]
 
@@ -54,40 +53,22 @@ class LimitOut(Schema):
 
 class LimitList(Schema):
     items: list[LimitOut]
-    next: str | None = None
-
-
-class EntryOut(Schema):
-    id: str
-    uuid: UUID
-    created_at: datetime
-    act: str
-    unit: str
-    window: str
-    window_starts_at: datetime
-    debit: str
-    credit: str
-    amount: int
-    run_id: str | None
-    run_label: str
-    reason: str
-
-
-class EntryList(Schema):
-    items: list[EntryOut]
     next: str | None
 
 
 @routes.get("/budgets", needs=Permission.VIEW, kind=Kind.BUDGET, response=LimitList)
-def list_budgets(request: ApiRequest) -> Any:
-    """Every limit with what is used, reserved and free. Runs at once are counted by `/runs`: `used` is null there, as for limits of one run."""
-    return {"items": [_limit_out(request, row) for row in limit_rows(timezone.now())], "next": None}
+def list_budgets(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Limits with what is used, reserved and free, what runs spend first. Runs at once are counted by `/runs`: `used` is null there, as for
+    limits of one run."""
+    return _page(request, cursor=cursor, size=limit)
 
 
 @routes.post("/budgets", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, response=LimitOut, status=201)
 def post_budget(request: ApiRequest, body: LimitIn) -> Any:
-    """Set the limit of (unit, window, mode), new or in place of the amount before; a change wants a reason."""
-    limit = set_limit(actor=request.actor, **body.dict())
+    """Set the limit of (unit, window, mode), new or in place of the amount before; a change wants a reason. `now` is for what is there at
+    once: stored bytes, and runs, which have the modes `stop` (the next one waits in the queue) and `warn` (it starts, and the decision and
+    the budget page say so); `approval` is refused there, since nobody could approve before it starts."""
+    limit = _set_before(request, body) or set_limit(actor=request.actor, **body.dict())
     return Status(201, _limit_out(request, _row(limit)))
 
 
@@ -102,37 +83,25 @@ def remove_budget(request: ApiRequest, limit: str, body: ReasonIn) -> Any:
     """Remove a limit, with a reason; the answer is what is left."""
     found = Limit.objects.find(limit)
     remove_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, reason=body.reason)
-    return {"items": [_limit_out(request, row) for row in limit_rows(timezone.now())], "next": None}
+    return _page(request, cursor="", size=settings.API_PAGE_SIZE_MAX)
 
 
-@ledger_routes.get("/ledger", needs=Permission.VIEW, kind=Kind.BUDGET, response=EntryList)
-def list_ledger(
-    request: ApiRequest, unit: UnitName | None = None, run: Annotated[UUID | None, Query()] = None, cursor: Cursor = "", limit: Size = 50
-) -> Any:
-    """Transfers, newest first; `run` is the UUID of a run."""
-    page = newest_first(entries(unit=unit or "", run_id=run), cursor=cursor, size=limit)
-    rows = [entry_row(entry) for entry in page.items]
-    return {
-        "items": [
-            {
-                "id": row.entry.public_id,
-                "uuid": row.entry.pk,
-                "created_at": row.entry.created_at,
-                "act": row.entry.act,
-                "unit": row.unit,
-                "window": row.window,
-                "window_starts_at": row.starts_at,
-                "debit": row.debit,
-                "credit": row.credit,
-                "amount": row.entry.amount,
-                "run_id": row.run_ref or None,
-                "run_label": row.entry.run_label,
-                "reason": row.entry.reason,
-            }
-            for row in rows
-        ],
-        "next": page.next,
-    }
+def _set_before(request: ApiRequest, body: LimitIn) -> Limit | None:
+    """What an earlier request with the same Idempotency-Key set, should its answer have been lost. (unit, window, mode) name a limit, so it
+    needs no id of the key's own: where it stands at the amount asked for, that was done."""
+    if request.chosen_id is None:
+        return None
+    return Limit.objects.filter(unit=body.unit, window=body.window, mode=body.mode, amount=body.amount).first()
+
+
+def _page(request: ApiRequest, *, cursor: str, size: int) -> dict[str, Any]:
+    page = in_order(limit_rows(timezone.now()), _place, cursor=cursor, size=size)
+    return {"items": [_limit_out(request, row) for row in page.items], "next": page.next}
+
+
+def _place(row: LimitRow) -> Place:
+    limit = row.limit
+    return (Unit.values.index(limit.unit), Limit.Window.values.index(limit.window), -limit.amount, limit.mode)
 
 
 def _row(limit: Limit) -> LimitRow:

@@ -18,6 +18,7 @@ from workspaces.api.registry_shapes import (
     DatasetIn,
     DatasetList,
     DatasetOut,
+    DatasetVersionList,
     DatasetVersionOut,
     Size,
     Text,
@@ -29,6 +30,7 @@ from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.downloads import attachment
 from workspaces.models import Dataset, DatasetVersion
+from workspaces.queries.paging import in_order
 from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, stored_content, versions_of
 
 routes = Routes("datasets")
@@ -54,11 +56,12 @@ def get_dataset(request: ApiRequest, dataset: str) -> Any:
     return _whole(request, Dataset.objects.find(dataset))
 
 
-@routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=list[DatasetVersionOut])
-def list_versions(request: ApiRequest, dataset: str) -> Any:
+@routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionList)
+def list_versions(request: ApiRequest, dataset: str, cursor: Cursor = "", limit: Size = 50) -> Any:
     """Every version, newest first, without files."""
     found = Dataset.objects.find(dataset)
-    return [dataset_version_out(request, found, row.version) for row in versions_of(found)]
+    page = in_order(versions_of(found), lambda row: (-row.version.number,), cursor=cursor, size=limit)
+    return {"items": [dataset_version_out(request, found, row.version) for row in page.items], "next": page.next}
 
 
 @routes.get("/datasets/{dataset}/versions/{version}", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionOut)

@@ -1,23 +1,24 @@
 """The only way to an API route: scope, permission and kind are declared with it (contracts.md I, facts D6, D7).
 
-Order for each request: who asks (401) -> which workspace, may they enter (404, as for a missing one) -> may they do this (403) -> is the
-input well-formed (422) -> the view, which makes one command or one query -> answer, or problem+json (RFC 9457).
+Order for each request: who asks (401) -> which workspace, may they enter (404, as for a missing one) -> is there such a method (405) -> may
+they do this (403) -> is the body too large (413), the query known, the input well-formed (422) -> the view, which makes one command or one
+query -> answer, or problem+json (RFC 9457).
 """
 
 import uuid
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any, TypeVar, cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from ninja import Router
-from ninja.operation import PathView
+from ninja.operation import Operation, PathView
 from ninja.utils import check_csrf
 
 from workspaces import ids, scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.api import idempotency
+from workspaces.api.problem import missing, not_allowed, problem
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.commands.token import note_use
 from workspaces.models import NotFound, User, Workspace
@@ -27,6 +28,7 @@ from workspaces.queries.workspace import find_workspace
 from workspaces.site_audit import record_site_denial
 
 F = TypeVar("F", bound=Callable[..., Any])
+NO_MORE = {"by_run": False, "streams": False, "telemetry": False}  # what a route is not, unless it says so
 
 
 class ApiRequest(HttpRequest):
@@ -40,7 +42,8 @@ class ApiRequest(HttpRequest):
 
 
 class Unauthenticated(Exception):  # an answer, not a fault of ours
-    pass
+    def __init__(self, words: str = "Sign in, or send `Authorization: Bearer <token>`.") -> None:
+        super().__init__(words)
 
 
 class Routes:
@@ -62,10 +65,13 @@ class Routes:
         status: int = 200,
         by_run: bool = False,
         streams: bool = False,
+        telemetry: bool = False,
     ) -> Callable[[F], F]:
-        """`by_run`: a run token may call it too, for its own run; the path names it `{run}`. `streams`: the view reads the body in pieces."""
+        """`by_run`: a run token may call it too, for its own run; the path names it `{run}`. `streams`: the view reads the body in pieces.
+        `telemetry`: what it writes is no command and has no id of its own, so it is kept in one transaction with its Idempotency-Key."""
         shapes = {status: response} if response else None
-        return self._route("POST", path, needs=needs, kind=kind, response=shapes, by_run=by_run, streams=streams)
+        more = {"by_run": by_run, "streams": streams, "telemetry": telemetry}
+        return self._route("POST", path, needs=needs, kind=kind, response=shapes, **more)
 
     def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
         return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
@@ -76,10 +82,8 @@ class Routes:
     def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
 
-    def _route(
-        self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, by_run: bool = False, streams: bool = False
-    ) -> Callable[[F], F]:
-        door = {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), "by_run": by_run, "streams": streams}
+    def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, **more: bool) -> Callable[[F], F]:
+        door = {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), **NO_MORE, **more}
 
         def declare(view: F) -> F:
             setattr(view, "door", door)
@@ -108,36 +112,40 @@ def through_door(path_view: PathView) -> Callable[..., HttpResponseBase]:
     def guarded(request: HttpRequest, **captured: str) -> HttpResponseBase:
         asked = cast(ApiRequest, request)
         asked.chosen_id = None
+        operation = next((one for one in path_view.operations if request.method in one.methods), None)
         try:
             asked.actor = _who(request)
-            declared = next((getattr(op.view_func, "door") for op in path_view.operations if request.method in op.methods), None)
-            workspace = captured.pop("workspace", None)
-            if workspace is None:
-                return _at_site(asked, path_view, declared, captured)
-            return _in_workspace(asked, workspace, path_view, declared, captured)
-        except Unauthenticated:
-            answer = problem(401, "Sign in, or send `Authorization: Bearer <token>`.")
+        except Unauthenticated as error:
+            answer = problem(401, str(error))
             answer["WWW-Authenticate"] = 'Bearer realm="labsite"'
             return answer
+        workspace = captured.pop("workspace", None)
+        answered = _at_site(asked, operation, captured) if workspace is None else _in_workspace(asked, workspace, operation, captured)
+        if answered is None:
+            return not_allowed(request.method, sorted(method for one in path_view.operations for method in one.methods))
+        return answered
 
     setattr(guarded, "csrf_exempt", True)  # the door checks it for cookie sessions; bearer tokens need none
     setattr(guarded, "path_view", path_view)
     return guarded
 
 
-def _at_site(request: ApiRequest, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]) -> HttpResponseBase:
+def _at_site(request: ApiRequest, operation: Operation | None, captured: dict[str, str]) -> HttpResponseBase | None:
+    """The answer; None where the address does not take the method."""
     request.rights = NONE
     if request.actor.run_id is not None:
         return problem(403, "A run's token writes to its own run and reads nothing of the installation.")
-    if declared is not None and declared["needs"] != "signed_in" and not request.actor.has_site_role(declared["needs"]):
-        record_site_denial(actor=request.actor, role=declared["needs"], where=request.path)
-        return problem(403, f"This needs the site role “{declared['needs'].replace('_', ' ')}”.")
-    return _carry_out(request, path_view, declared, captured)
+    if operation is None:
+        return None
+    needs = _door(operation)["needs"]
+    if needs != "signed_in" and not request.actor.has_site_role(needs):
+        record_site_denial(actor=request.actor, role=needs, where=request.path)
+        return problem(403, f"This needs the site role “{needs.replace('_', ' ')}”.")
+    return _carry_out(request, operation, captured)
 
 
-def _in_workspace(
-    request: ApiRequest, workspace: str, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]
-) -> HttpResponseBase:
+def _in_workspace(request: ApiRequest, workspace: str, operation: Operation | None, captured: dict[str, str]) -> HttpResponseBase | None:
+    """The answer; None where the address does not take the method."""
     found = find_workspace(workspace)
     if found is None:
         return missing("workspace")
@@ -148,26 +156,48 @@ def _in_workspace(
             return failed(request, NotFound("workspace"))
         request.workspace = found
         if own_run:
-            if (
-                declared is None
-                or not declared["by_run"]
-                or ids.as_uuid(captured.get("run", "").removeprefix("run_")) != request.actor.run_id
-            ):
+            named = ids.as_uuid(captured.get("run", "").removeprefix("run_"))
+            if operation is None or not _door(operation)["by_run"] or named != request.actor.run_id:
                 return failed(request, Denied("write beyond its own run"))
-        elif declared is not None and not request.rights.allows(declared["needs"], declared["kind"]):
-            return failed(request, Denied(declared["needs"], declared["kind"]))
-        response = _carry_out(request, path_view, declared, captured)
+        elif operation is None:
+            return None
+        elif not request.rights.allows(_door(operation)["needs"], _door(operation)["kind"]):
+            return failed(request, Denied(_door(operation)["needs"], _door(operation)["kind"]))
+        response = _carry_out(request, operation, captured)
         if isinstance(response, StreamingHttpResponse):
             response.streaming_content = _in_scope(found.pk, response.streaming_content)
         return response
 
 
-def _carry_out(request: ApiRequest, path_view: PathView, declared: dict[str, Any] | None, captured: dict[str, str]) -> HttpResponseBase:
-    """Let the view answer, once for each Idempotency-Key; a body that is larger than the API takes is refused unread."""
-    streams = declared is not None and declared["streams"]
+def _door(operation: Operation) -> dict[str, Any]:
+    declared: dict[str, Any] = getattr(operation.view_func, "door")
+    return declared
+
+
+def _carry_out(request: ApiRequest, operation: Operation, captured: dict[str, str]) -> HttpResponseBase:
+    """Let the view answer, once for each Idempotency-Key; a body that is larger than the API takes is refused unread, and so is a query
+    with keys that mean nothing."""
+    streams, telemetry = _door(operation)["streams"], _door(operation)["telemetry"]
     if not streams and _body_bytes(request) > settings.API_BODY_BYTES:
         return problem(413, f"A request body may have {settings.API_BODY_BYTES:,} bytes; files go to the routes that take uploads.")
-    return idempotency.once(request, lambda: path_view._sync_view(request, **captured), actor=request.actor, streams=streams)
+    faults = _query_faults(request, query_keys(operation))
+    if faults:
+        return problem(422, "The request cannot be read as it stands.", errors=faults)
+    # A run's token only: whoever else calls such a route is denied, and the denial is a transaction of its own.
+    as_one = telemetry and request.actor.run_id is not None
+    return idempotency.once(request, lambda: operation.run(request, **captured), actor=request.actor, streams=streams, as_one=as_one)
+
+
+def query_keys(operation: Operation) -> list[str]:
+    """Keys of the query string that an operation takes, in the order in which it declares them."""
+    return [key for model in operation.models if model.__ninja_param_source__ == "query" for key in model.__ninja_flatten_map__]
+
+
+def _query_faults(request: HttpRequest, known: list[str]) -> list[dict[str, Any]]:
+    """What the query string says that no one would hear: keys unknown here, and keys given twice."""
+    takes = f"this address takes {', '.join(known)}" if known else "this address takes no query"
+    faults = [{"field": key[:100], "message": f"Unknown; {takes}."} for key in request.GET if key not in known]
+    return faults + [{"field": key, "message": "Given more than once."} for key in known if len(request.GET.getlist(key)) > 1]
 
 
 def _body_bytes(request: HttpRequest) -> int:
@@ -201,27 +231,16 @@ def _who(request: HttpRequest) -> Actor:
                 if actor is not None:
                     note_use(parts.token_id, address=str(request.META.get("REMOTE_ADDR", "")))
         if actor is None:
-            raise Unauthenticated
+            raise Unauthenticated("This token is unknown, has expired or was revoked; send `Authorization: Bearer <token>`.")
         return actor
     if not isinstance(request.user, User) or not request.user.is_active:
         raise Unauthenticated
     if request.method not in ("GET", "HEAD", "OPTIONS") and check_csrf(request, through_door):
-        raise Unauthenticated
+        raise Unauthenticated("A write with a browser's session sends the header X-CSRFToken; one with a token needs none.")
     return Actor.of(request.user, request_id=request_id)
 
 
 # --- Answers ------------------------------------------------------------------------------------------------------------------------------
-
-
-def problem(status: int, detail: str, *, errors: list[dict[str, Any]] | None = None, **more: Any) -> HttpResponse:
-    """application/problem+json (RFC 9457)."""
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or [], **more}
-    return JsonResponse(body, status=status, content_type="application/problem+json")
-
-
-def missing(noun: str) -> HttpResponse:
-    """The one answer for foreign and missing things."""
-    return problem(404, f"There is no such {noun} here.")
 
 
 def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
@@ -233,7 +252,7 @@ def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
             return missing(error.noun)
         case Denied():
             _record(asked, permission=error.permission, kind=error.kind)
-            return problem(403, str(error))
+            return problem(403, _scope_missing(asked, error) or str(error))
         case Refusal():
             errors = [{"field": error.field or None, "message": reason} for reason in error.reasons]
             more = {"certificate": error.certificate} if error.certificate else {}
@@ -241,6 +260,21 @@ def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
         case BadCursor():
             return problem(422, str(error), errors=[{"field": "cursor", "message": str(error)}])
     raise error
+
+
+def _scope_missing(request: ApiRequest, error: Denied) -> str:
+    """What a token lacks, where its holder has the right; empty where the right itself is missing."""
+    rights = getattr(request, "rights", NONE)
+    if rights.token_scopes is None or error.permission not in list(Permission) or error.kind not in list(Kind):
+        return ""
+    permission, kind = Permission(error.permission), Kind(error.kind)
+    for wanted in (f"{kind}:read", f"{kind}:write"):
+        if Rights(rights.grants, frozenset({wanted})).allows(permission, kind):
+            return (
+                f"This token lacks the scope {wanted}; you hold the right. Sign in and make a token with it on the page Tokens; "
+                "a token's scopes never change."
+            )
+    return ""
 
 
 def _record(request: ApiRequest, *, permission: str, kind: str) -> None:

@@ -8,11 +8,11 @@ from ninja import Query, Schema
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Size
 from workspaces.models import AuditEvent, EventSubject
 from workspaces.queries.event import Told, filters_of, one_event, page_of_events
 
 routes = Routes("events")
-SIZE_MAX = 500
 
 
 class SubjectOut(Schema):
@@ -63,7 +63,7 @@ class EventPage(Schema):
 def list_events(
     request: ApiRequest,
     cursor: Annotated[str, Query(max_length=20)] = "",
-    size: Annotated[int, Query(ge=1, le=SIZE_MAX)] = 50,
+    limit: Size = 50,
     actor: Annotated[str, Query(max_length=200)] = "",
     verb: Annotated[str, Query(max_length=60)] = "",
     subject: Annotated[str, Query(max_length=300)] = "",
@@ -73,7 +73,7 @@ def list_events(
 ) -> dict[str, Any]:
     """Events, newest first. `verb` is a verb or a noun; `from` and `to` are days of the workspace's zone or moments with an offset."""
     asked = {"actor": actor, "verb": verb, "subject": subject, "from": since, "to": until, "request": request_id}
-    page = page_of_events(filters_of(asked, zone=request.workspace.zone), cursor=cursor, size=size)
+    page = page_of_events(filters_of(asked, zone=request.workspace.zone), cursor=cursor, size=limit)
     return {"items": [_shape(request, told) for told in page.items], "next": page.next}
 
 

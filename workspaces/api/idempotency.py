@@ -1,7 +1,7 @@
 """One effect for one Idempotency-Key: same key and body, same answer; other body, refused; while the first is at work, 409. Kept 24 hours.
 
 The row that such a POST makes takes its id from the key, so that even after the answer has expired, or a crash before it was kept, nothing is
-made twice.
+made twice. Telemetry has no such id: it is written in one transaction with the answer, so that there are both or neither.
 """
 
 import hashlib
@@ -10,25 +10,30 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 
 from workspaces import scope
 from workspaces.access import Actor
+from workspaces.api.problem import problem
 from workspaces.models import IdempotencyKey, SiteIdempotencyKey
 
 KEPT = timedelta(hours=24)
 AT_WORK = timedelta(seconds=60)  # after this the first try counts as dead; its row's id keeps a second effect out
+Key = IdempotencyKey | SiteIdempotencyKey
 
 
-def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: Actor, streams: bool = False) -> HttpResponseBase:
-    """Run `make` at most once for the request's key; without the header, or for other methods than POST, just run it."""
+def once(
+    request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: Actor, streams: bool = False, as_one: bool = False
+) -> HttpResponseBase:
+    """Run `make` at most once for the request's key; without the header, or for other methods than POST, just run it. `as_one`: what it
+    writes and the answer are kept in one transaction, under a lock on the key."""
     key = request.headers.get("Idempotency-Key", "")
     if not key or request.method != "POST":
         return make()
     if len(key) > 200 or not key.isprintable():
-        return _problem(422, "An Idempotency-Key has 1 to 200 printable characters.")
-    table: type[IdempotencyKey] | type[SiteIdempotencyKey] = IdempotencyKey if scope.is_open() else SiteIdempotencyKey
+        return problem(422, "An Idempotency-Key has 1 to 200 printable characters.")
+    table: type[Key] = IdempotencyKey if scope.is_open() else SiteIdempotencyKey
     holder = str(actor.token_id or (actor.user.pk if actor.user else ""))
     route, body = request.path[:300], _body_hash(request, streams=streams)
     setattr(request, "chosen_id", _chosen_id(f"{holder}\n{route}\n{key}"))
@@ -36,30 +41,45 @@ def once(request: HttpRequest, make: Callable[[], HttpResponseBase], *, actor: A
     rows.filter(created_at__lt=timezone.now() - KEPT).delete()
     try:
         with transaction.atomic():
-            row = table.objects.create(holder=holder, route=route, key=key, body_hash=body)
+            row: Key = table.objects.create(holder=holder, route=route, key=key, body_hash=body)
     except IntegrityError:
         row = rows.get()
         if row.body_hash != body:
-            return _problem(422, "This Idempotency-Key was used with another body; take a new key.")
+            return problem(422, "This Idempotency-Key was used with another body; take a new key.")
         if row.status is not None:
-            answer = HttpResponse(
-                row.answer, status=row.status, content_type="application/json" if row.status < 400 else "application/problem+json"
-            )
-            answer["Idempotent-Replayed"] = "true"
-            return answer
+            return _again(row)
         if row.created_at > timezone.now() - AT_WORK:
-            return _problem(409, "The first request with this Idempotency-Key is still at work; ask again in a moment.")
-    response = make()
-    if response.status_code >= 500 or response.status_code in (401, 403, 429) or not isinstance(response, HttpResponse):
-        table.objects.filter(pk=row.pk).delete()
-    elif getattr(request, "answer_is_secret", False):
-        again = _problem(
-            409, "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key."
-        )
-        table.objects.filter(pk=row.pk).update(status=409, answer=again.content.decode())
-    else:
-        table.objects.filter(pk=row.pk).update(status=response.status_code, answer=response.content.decode())
+            return problem(409, "The first request with this Idempotency-Key is still at work; ask again in a moment.")
+    if not as_one:
+        response = make()
+        _keep(row, response, is_secret=getattr(request, "answer_is_secret", False))
+        return response
+    with transaction.atomic():
+        locked = rows.select_for_update(no_key=True).first()
+        if locked is not None and locked.status is not None:  # a first try that was slow, not dead
+            return _again(locked)
+        response = make()
+        _keep(row, response)
     return response
+
+
+def _keep(row: Key, response: HttpResponseBase, *, is_secret: bool = False) -> None:
+    """Keep the answer for whoever asks again; what may come out otherwise next time is not kept, nor is a secret."""
+    rows = type(row)._default_manager.filter(pk=row.pk)
+    if response.status_code >= 500 or response.status_code in (401, 403, 429) or not isinstance(response, HttpResponse):
+        rows.delete()
+    elif is_secret:
+        shown = "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key."
+        rows.update(status=409, answer=problem(409, shown).content.decode())
+    else:
+        rows.update(status=response.status_code, answer=response.content.decode())
+
+
+def _again(row: Key) -> HttpResponse:
+    kind = "application/json" if row.status and row.status < 400 else "application/problem+json"
+    answer = HttpResponse(row.answer, status=row.status, content_type=kind)
+    answer["Idempotent-Replayed"] = "true"
+    return answer
 
 
 def _body_hash(request: HttpRequest, *, streams: bool) -> str:
@@ -77,8 +97,3 @@ def _chosen_id(text: str) -> uuid.UUID:
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])
     number = number & ~(0xF << 76) | 8 << 76
     return uuid.UUID(int=number & ~(0b11 << 62) | 0b10 << 62)
-
-
-def _problem(status: int, detail: str) -> HttpResponse:
-    body = {"type": "about:blank", "title": "Idempotency", "status": status, "detail": detail, "errors": []}
-    return JsonResponse(body, status=status, content_type="application/problem+json")

@@ -11,11 +11,11 @@ from pydantic import Field
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.member import Kinds
-from workspaces.api.registry_shapes import Body, Line
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.invitation import MAX_DAYS, invite, revoke_invitation
 from workspaces.mail import link_of, send_invitation
 from workspaces.models import Invitation
-from workspaces.queries.invitation import open_invitations
+from workspaces.queries.invitation import page_of_invitations
 
 routes = Routes("invitations")
 
@@ -50,9 +50,10 @@ class InvitationList(Schema):
 
 
 @routes.get("/invitations", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, response=InvitationList)
-def list_invitations(request: ApiRequest) -> Any:
+def list_invitations(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
     """Invitations that nobody has used yet, newest first."""
-    return {"items": [_out(request, row) for row in open_invitations()], "next": None}
+    page = page_of_invitations(cursor=cursor, size=limit)
+    return {"items": [_out(request, row) for row in page.items], "next": page.next}
 
 
 @routes.post("/invitations", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, response=InvitationMade, status=201)

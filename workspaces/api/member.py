@@ -11,12 +11,12 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, Line, Size
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
 from workspaces.audit import Refusal
 from workspaces.commands.member import add_member, change_member, remove_member
 from workspaces.models import Membership, User
 from workspaces.queries.member import people
-from workspaces.queries.paging import newest_first
+from workspaces.queries.paging import in_order, newest_first
 
 Kinds = list[Annotated[Line, Field(max_length=20)]]
 routes = Routes("members")
@@ -70,6 +70,11 @@ class PersonOut(Schema):
     permissions: dict[str, list[str] | None] = Field(description="Permission to the kinds it holds for; null for every kind.")
 
 
+class PersonList(Schema):
+    items: list[PersonOut]
+    next: str | None
+
+
 @routes.get("/members", needs=Permission.VIEW, kind=Kind.MEMBER, response=MemberList)
 def list_members(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
     """Memberships, newest first."""
@@ -77,10 +82,11 @@ def list_members(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> 
     return {"items": [_out(request, row) for row in page.items], "next": page.next}
 
 
-@routes.get("/members/permissions", needs=Permission.VIEW, kind=Kind.MEMBER, response=list[PersonOut])
-def list_permissions(request: ApiRequest) -> Any:
-    """Every account that may enter, with its permissions and its ways in."""
-    return [
+@routes.get("/members/permissions", needs=Permission.VIEW, kind=Kind.MEMBER, response=PersonList)
+def list_permissions(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Every account that may enter, by name, with its permissions and its ways in."""
+    page = in_order(people(), lambda person: (person.user.label.casefold(), person.user.username), cursor=cursor, size=limit)
+    items = [
         {
             "user": person.user.username,
             "label": person.user.label,
@@ -93,18 +99,23 @@ def list_permissions(request: ApiRequest) -> Any:
                 if (kinds := person.kinds_of(permission)) is None or kinds
             },
         }
-        for person in people()
+        for person in page.items
     ]
+    return {"items": items, "next": page.next}
 
 
 @routes.post("/members", needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, response=MemberOut, status=201)
 def post_member(request: ApiRequest, body: MemberIn) -> Any:
     """Let an account or a group in. Nobody grants more than they hold."""
+    before = made_before(request, Membership)
+    if before is not None:
+        return Status(201, _out(request, before))
     user = User.objects.filter(username=body.user, is_active=True).first() if body.user else None
     group = Group.objects.filter(name=body.group).first() if body.group else None
     if (body.user and user is None) or (body.group and group is None):
         raise Refusal("There is no such account that can sign in, and no such group.", field="user" if body.user else "group")
-    return Status(201, _out(request, add_member(actor=request.actor, user=user, group=group, role=body.role, kinds=body.kinds)))
+    member = add_member(actor=request.actor, user=user, group=group, role=body.role, kinds=body.kinds, id=request.chosen_id)
+    return Status(201, _out(request, member))
 
 
 @routes.get("/members/{member}", needs=Permission.VIEW, kind=Kind.MEMBER, response=MemberOut)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, Line, Size
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
 from workspaces.commands.objective import set_objective
 from workspaces.models import Objective
 from workspaces.queries.paging import newest_first
@@ -53,7 +53,8 @@ def list_objectives(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) 
 @routes.post("/objectives", needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE, response=ObjectiveOut, status=201)
 def post_objective(request: ApiRequest, body: ObjectiveIn) -> Any:
     """Set the objective; the one before stays on the record."""
-    return Status(201, _out(request, set_objective(actor=request.actor, **body.dict())))
+    objective = made_before(request, Objective) or set_objective(actor=request.actor, id=request.chosen_id, **body.dict())
+    return Status(201, _out(request, objective))
 
 
 def _out(request: ApiRequest, objective: Objective) -> dict[str, Any]:

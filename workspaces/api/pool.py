@@ -10,9 +10,10 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Line
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
 from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
 from workspaces.models import Pool
+from workspaces.queries.paging import in_order
 from workspaces.queries.pool import pool_rows
 
 routes = Routes("pools")
@@ -68,19 +69,21 @@ class PoolOut(Schema):
 
 class PoolList(Schema):
     items: list[PoolOut]
-    next: str | None = None
+    next: str | None
 
 
 @routes.get("/pools", needs=Permission.VIEW, kind=Kind.POOL, response=PoolList)
-def list_pools(request: ApiRequest) -> Any:
-    """Every pool, the default first."""
-    return {"items": [_out(request, pool) for pool in pool_rows()], "next": None}
+def list_pools(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Pools, the default first, those that take no work last."""
+    page = in_order(pool_rows(), lambda pool: (not pool.is_default, not pool.is_accepting, pool.slug), cursor=cursor, size=limit)
+    return {"items": [_out(request, pool) for pool in page.items], "next": page.next}
 
 
 @routes.post("/pools", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut, status=201)
 def post_pool(request: ApiRequest, body: PoolIn) -> Any:
     """Bind an engine of the installation as a pool."""
-    return Status(201, _out(request, bind_pool(actor=request.actor, **body.dict())))
+    pool = made_before(request, Pool) or bind_pool(actor=request.actor, id=request.chosen_id, **body.dict())
+    return Status(201, _out(request, pool))
 
 
 @routes.get("/pools/{pool}", needs=Permission.VIEW, kind=Kind.POOL, response=PoolOut)

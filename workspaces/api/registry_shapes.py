@@ -11,8 +11,10 @@ from ninja import Query, Schema
 from pydantic import AfterValidator, ConfigDict, Field
 
 from workspaces.api.door import ApiRequest
-from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion, Owned
+from workspaces.audit import Refusal
+from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion, NotFound, Owned
 from workspaces.queries.registry import AgentVersionRow
+from workspaces.text import UNSTORABLE, is_storable
 
 M = TypeVar("M", bound=Owned)
 Size = Annotated[int, Query(ge=1, le=settings.API_PAGE_SIZE_MAX)]
@@ -21,8 +23,8 @@ Text = Annotated[str, Query(max_length=200)]
 
 
 def _storable(text: str) -> str:
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("This holds a character that cannot be kept (NUL or half a surrogate pair).")
+    if not is_storable(text):
+        raise ValueError(f"This holds {UNSTORABLE}.")
     return text
 
 
@@ -82,6 +84,11 @@ class ContractOut(Schema):
     created_at: datetime
 
 
+class ContractList(Schema):
+    items: list[ContractOut]
+    next: str | None
+
+
 class BenchmarkOut(Schema):
     id: str
     uuid: UUID
@@ -127,6 +134,11 @@ class DatasetVersionOut(Schema):
     files: list[FileOut] | None = None
     created_at: datetime
     url: str
+
+
+class DatasetVersionList(Schema):
+    items: list[DatasetVersionOut]
+    next: str | None
 
 
 class DatasetOut(Schema):
@@ -217,6 +229,11 @@ class AgentVersionOut(Schema):
     url: str
 
 
+class AgentVersionList(Schema):
+    items: list[AgentVersionOut]
+    next: str | None
+
+
 class AgentOut(Schema):
     id: str
     uuid: UUID
@@ -238,6 +255,17 @@ class AgentList(Schema):
 def made_before(request: ApiRequest, model: type[M]) -> M | None:
     """The row that an earlier request with the same Idempotency-Key made, should its answer have been lost."""
     return model.objects.filter(pk=request.chosen_id).first() if request.chosen_id else None
+
+
+def named_by(model: type[M], text: str, field: str) -> M | None:
+    """The row that a filter names, by id, slug or UUID; None where the filter is left out. Refuses (422) one that is not here, be it missing
+    or foreign: an empty list would look like an answer."""
+    if not text:
+        return None
+    try:
+        return model.objects.find(text)
+    except NotFound as error:
+        raise Refusal(f"There is no such {error.noun} here.", field=field) from error
 
 
 # --- Rows as answers ------------------------------------------------------------------------------------------------------------------------

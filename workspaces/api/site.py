@@ -9,10 +9,13 @@ from ninja import Schema, Status
 from pydantic import Field
 
 from workspaces.access import workspaces_of
-from workspaces.api.door import ApiRequest, SiteRoutes, problem
+from workspaces.api.door import ApiRequest, SiteRoutes
+from workspaces.api.problem import problem
+from workspaces.api.registry_shapes import Cursor, Size
 from workspaces.commands.declaration import apply_declaration
 from workspaces.declaration import DeclarationError, parse_declaration
 from workspaces.models import Workspace
+from workspaces.queries.paging import in_order
 
 routes = SiteRoutes("site")
 
@@ -83,9 +86,10 @@ def get_me(request: ApiRequest) -> Any:
 
 
 @routes.site("GET", "/workspaces", needs="signed_in", response=WorkspaceList)
-def list_workspaces(request: ApiRequest) -> Any:
+def list_workspaces(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
     """The workspaces that the caller may enter, by name; a token sees its own only."""
-    return {"items": [workspace_out(row) for row in _mine(request)], "next": None}
+    page = in_order(_mine(request), lambda row: (row.name, row.slug), cursor=cursor, size=limit)
+    return {"items": [workspace_out(row) for row in page.items], "next": page.next}
 
 
 @routes.site("POST", "/workspaces", needs="signed_in", response={200: WorkspaceMade, 201: WorkspaceMade})

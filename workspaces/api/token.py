@@ -10,11 +10,11 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Line
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.audit import Refusal
 from workspaces.commands.token import MAX_DAYS, create_token, revoke_token
 from workspaces.models import User
-from workspaces.queries.token_list import TokenRow, row_of, tokens
+from workspaces.queries.token_list import TokenRow, page_of_tokens, row_of
 
 routes = Routes("tokens")
 
@@ -53,10 +53,11 @@ class TokenList(Schema):
 
 
 @routes.get("/tokens", needs=Permission.VIEW, kind=Kind.MEMBER, response=TokenList)
-def list_tokens(request: ApiRequest) -> Any:
-    """The newest 500, with when each was last used."""
+def list_tokens(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Tokens, newest first, with when each was last used: one's own, everybody's for who manages members."""
     manages = request.rights.allows(Permission.MANAGE_MEMBERS, Kind.MEMBER)
-    return {"items": [_out(request, row) for row in tokens(holder=None if manages else request.actor.user)], "next": None}
+    page = page_of_tokens(holder=None if manages else request.actor.user, cursor=cursor, size=limit)
+    return {"items": [_out(request, row) for row in page.items], "next": page.next}
 
 
 @routes.post("/tokens", needs=Permission.VIEW, kind=Kind.MEMBER, response=TokenMade, status=201)

@@ -8,6 +8,7 @@ from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, command, digest
 from workspaces.commands.registry import create_named, insert, settle
 from workspaces.models import Benchmark, Contract, DatasetVersion
+from workspaces.queries.registry import current_contract
 from workspaces.verbs import Verb
 
 CHANGEABLE = frozenset({"name", "description", "is_public"})
@@ -87,7 +88,7 @@ def _publish(
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
-    newest = benchmark.contracts.order_by("-version").first()
+    newest = current_contract(benchmark.pk)
     if holdout is not None and holdout.role != DatasetVersion.Role.HOLDOUT:
         raise Refusal(
             f"Version {holdout.number} of {holdout.dataset.name} has the role {holdout.get_role_display()}; a contract measures on a version"

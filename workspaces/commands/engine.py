@@ -42,6 +42,17 @@ def change_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int | Non
     return engine
 
 
+def tell_isolations(*, actor: Actor, isolations: list[str]) -> None:
+    """Keep which isolations this machine was found to offer, on its engines; nothing is written where that is known."""
+    for engine in Engine.objects.filter(kind=Engine.Kind.LOCAL).exclude(isolations=isolations).order_by("slug"):
+        _tell_isolations(actor=actor, engine=engine, isolations=isolations)
+
+
+@site_command(SiteVerb.ENGINE_CHANGED, needs=None, by_system=True)
+def _tell_isolations(event: SiteDraft, *, actor: Actor, engine: Engine, isolations: list[str]) -> None:
+    event.change(Engine.objects.select_for_update(no_key=True).get(pk=engine.pk), isolations=isolations)
+
+
 def _slots(slots: int) -> int:
     if not 1 <= slots <= MAX_SLOTS:
         raise Refusal(f"An engine has 1 to {MAX_SLOTS:,} slots.", field="slots")

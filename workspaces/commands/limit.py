@@ -7,6 +7,7 @@ from django.utils import timezone
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import fund, funding, lock_ledger, locked, window_at
 from workspaces.audit import Draft, Refusal, command
+from workspaces.ledger import begin_month
 from workspaces.models import Limit, NotFound, Unit
 from workspaces.standings import CALENDAR, amount_words, name_of
 from workspaces.verbs import Verb
@@ -32,7 +33,7 @@ def set_limit(event: Draft, *, actor: Actor, unit: str, window: str, amount: int
     if limit is None:
         limit = Limit.objects.create(unit=unit, window=window, mode=mode, amount=amount)
         event.created(limit)
-        event.details["changed"] = {"limit": {"amount": [None, amount]}}
+        event.note(limit, {"amount": (None, amount)})
     elif limit.amount == amount:
         raise Refusal(f"{name_of(unit, window)}: the limit is {amount_words(amount, unit)} already.", field="amount")
     elif not event.reason:
@@ -57,7 +58,7 @@ def remove_limit(event: Draft, *, actor: Actor, unit: str, window: str, mode: st
     if needed and Limit.objects.filter(unit=unit, window=window).count() == 1:
         raise Refusal(f"A workspace keeps a limit on {name_of(unit, window)}; change its amount instead.")
     event.deleting(limit)
-    event.details["changed"] = {"limit": {"amount": [limit.amount, None]}}
+    event.note(limit, {"amount": (limit.amount, None)})
     Limit.objects.filter(pk=limit.pk).delete()  # the instance keeps its key, which the event names
     _fund_again(event, unit, window, timezone.now())
 
@@ -67,17 +68,24 @@ def _check(unit: str, window: str, mode: str, amount: int) -> None:
         raise Refusal(f"Limits are set on {', '.join(Unit.values)}.", field="unit")
     if window not in WINDOWS[unit]:
         raise Refusal(f"A limit on {Unit(unit).label} counts {' or '.join(WINDOWS[unit])}.", field="window")
-    if mode not in Limit.Mode.values or (unit == Unit.RUNS and mode != Limit.Mode.STOP):
-        modes = (Limit.Mode.STOP,) if unit == Unit.RUNS else Limit.Mode.values
-        raise Refusal(f"A limit on {Unit(unit).label} has the mode {' or '.join(modes)}.", field="mode")
+    if mode not in Limit.Mode.values:
+        raise Refusal(f"A limit on {Unit(unit).label} has the mode {' or '.join(Limit.Mode.values)}.", field="mode")
+    if unit == Unit.RUNS and mode == Limit.Mode.APPROVAL:
+        raise Refusal(
+            "How many run at once is known when a run starts, not when it is asked for, so nobody could approve it. "
+            "A hard stop lets runs wait; or let it only warn.",
+            field="mode",
+        )
     if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= LARGEST:
         raise Refusal("An amount is a whole number from 0 on.", field="amount")
 
 
 def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
-    """Give the window that is open what the limits now say; one that is not yet open is funded at first use."""
+    """Give the window that is open what the limits now say; a week that is not yet open is funded at first use."""
     if window not in CALENDAR:
         return
+    if window == Limit.Window.MONTH and funding(unit, window) is not None:
+        begin_month(event, unit=unit, now=now)
     accounts = locked(unit, window, window_at(lock_ledger(), window, now).starts_at)
     if accounts is not None:
         fund(event, accounts, funding(unit, window), reason=event.reason or "limit set")

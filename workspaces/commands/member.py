@@ -1,11 +1,12 @@
 """Who belongs to the workspace, in which role, for which kinds. Nobody grants more than they hold; one owner always stays."""
 
+import uuid
 from collections.abc import Sequence
 
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
-from workspaces import scope
+from workspaces import ids, scope
 from workspaces.access import ROLES, Actor, Kind, Permission, Rights, Role, give_role, people_groups, rights_of, take_role
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.user import new_user
@@ -17,12 +18,19 @@ from workspaces.verbs import Verb
 
 @command(Verb.MEMBER_ADDED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
 def add_member(
-    event: Draft, *, actor: Actor, role: str, user: User | None = None, group: Group | None = None, kinds: Sequence[str] = ()
+    event: Draft,
+    *,
+    actor: Actor,
+    role: str,
+    user: User | None = None,
+    group: Group | None = None,
+    kinds: Sequence[str] = (),
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Membership:
     """Make a person, a service account or a group of people a member; `kinds` narrows the role to these kinds, empty means all."""
     rights = lock_members(actor)
     check_grant(rights, role, kinds)
-    return join(event, role=role, user=user, group=group, kinds=kinds)
+    return join(event, role=role, user=user, group=group, kinds=kinds, id=id)
 
 
 @command(Verb.MEMBER_CHANGED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
@@ -101,7 +109,15 @@ def check_grant(rights: Rights, role: str, kinds: Sequence[str]) -> None:
             raise Refusal(f"Your own role is narrowed to {', '.join(sorted(own))}; you can grant no more than that.", field="kinds")
 
 
-def join(event: Draft, *, role: str, user: User | None = None, group: Group | None = None, kinds: Sequence[str] = ()) -> Membership:
+def join(
+    event: Draft,
+    *,
+    role: str,
+    user: User | None = None,
+    group: Group | None = None,
+    kinds: Sequence[str] = (),
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Membership:
     """Write a membership and its grants."""
     if (user is None) == (group is None):
         raise Refusal("Name one person or one group.", field="user")
@@ -113,7 +129,7 @@ def join(event: Draft, *, role: str, user: User | None = None, group: Group | No
     if known is not None:
         raise Refusal(f"{known.label} is {known.role} here already; change that instead.", field="user" if user else "group")
     _check_principal(user, role, kinds)
-    row = Membership.objects.create(user=user, group=group, role=role, kinds=sorted(kinds))
+    row = Membership.objects.create(id=id or ids.uuid7(), user=user, group=group, role=role, kinds=sorted(kinds))
     give_role(row)
     event.created(row)
     event.details.update(member=row.label, role=role, kinds=row.kinds)

@@ -1,6 +1,7 @@
 """Saying what a workspace tries to improve. An earlier objective stays on the record."""
 
 import math
+import uuid
 from datetime import date
 
 from workspaces.access import Actor, Kind, Permission
@@ -20,6 +21,7 @@ def set_objective(
     target: float | None = None,
     due_on: date | None = None,
     reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Objective:
     """Set the current objective: a sentence, and where it can be measured the benchmark (id or slug), the score to reach, and the day."""
     event.reason = reason.strip()[:1000]
@@ -32,6 +34,9 @@ def set_objective(
         event.change(before, is_current=False)
         event.details["before"] = before.statement
     event.details["statement"] = statement
-    objective = insert(event, Objective(statement=statement.strip(), benchmark=measured, target=target, due_on=due_on))
+    objective = Objective(statement=statement.strip(), benchmark=measured, target=target, due_on=due_on)
+    if id is not None:
+        objective.pk = id
+    insert(event, objective)
     event.subjects.reverse()  # the new objective is what this event is about
     return objective

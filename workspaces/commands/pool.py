@@ -1,12 +1,11 @@
 """Binding a workspace to an engine of the installation: how much of it, how isolated, at which price."""
 
+import uuid
 from typing import Any
-
-from django.db import IntegrityError, transaction
 
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.registry import clean
+from workspaces.commands.registry import insert_named, settle
 from workspaces.models import Engine, Pool
 from workspaces.verbs import Verb
 
@@ -27,6 +26,7 @@ def bind_pool(
     currency: str = "EUR",
     is_default: bool = False,
     reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Pool:
     """Bind the engine of that slug as a pool of `slots` attempts at once. The first pool is the default.
 
@@ -47,19 +47,13 @@ def bind_pool(
         currency=currency,
         is_default=is_default or not Pool.objects.exists(),
     )
+    if id is not None:
+        pool.pk = id
     _check(pool, machine)
+    _check_isolation(pool, machine)
     if pool.is_default:
         _no_other_default(event, pool)
-    try:
-        with transaction.atomic():
-            pool.save(force_insert=True)
-    except IntegrityError as error:
-        if "pool_slug_once" in str(error):
-            raise Refusal(
-                f"There is a pool named {slug} here already (- and _ count as one); choose another name.", field="slug"
-            ) from error
-        raise
-    event.created(pool)
+    insert_named(event, pool)
     event.details["engine"] = machine.slug
     return pool
 
@@ -79,29 +73,21 @@ def unbind_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
 
 
 def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> Pool:
-    fixed = sorted(set(changed) - CHANGEABLE)
-    if fixed:
-        raise Refusal(f"{', '.join(fixed)} of a pool cannot be changed.", field=fixed[0])
-    locked = Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
-    values = {name: value for name, value in changed.items() if getattr(locked, name) != value}
-    if not values:
-        raise Refusal("Nothing would change.")
     event.reason = reason.strip()[:1000]
-    event.changing(locked)
-    if values.get("is_default"):
-        _no_other_default(event, locked)
-    before = {name: getattr(locked, name) for name in values}
-    for name, value in values.items():
-        setattr(locked, name, value)
-    _check(locked, Engine.objects.get(pk=locked.engine_id))
-    if locked.is_default and not locked.is_accepting:
-        raise Refusal(f"{locked.slug} is the default pool; a default takes work. Make another one the default first.", field="is_default")
-    locked.save(update_fields=list(values))
-    changed = event.details.setdefault("changed", {})
-    if "pool" in changed:  # the pool that was the default until now
-        changed["pool before"] = changed.pop("pool")
-    changed["pool"] = {name: [before[name], values[name]] for name in values}
-    return locked
+
+    def check(proposed: Pool) -> None:
+        machine = Engine.objects.get(pk=proposed.engine_id)
+        _check(proposed, machine)
+        if "isolation" in changed:
+            _check_isolation(proposed, machine)
+        if proposed.is_default and not proposed.is_accepting:
+            raise Refusal(
+                f"{proposed.slug} is the default pool; a default takes work. Make another one the default first.", field="is_default"
+            )
+        if proposed.is_default:
+            _no_other_default(event, proposed)
+
+    return settle(event, pool, CHANGEABLE, changed, check=check)
 
 
 def _no_other_default(event: Draft, pool: Pool) -> None:
@@ -110,7 +96,6 @@ def _no_other_default(event: Draft, pool: Pool) -> None:
 
 
 def _check(pool: Pool, engine: Engine) -> None:
-    clean(pool)
     if not 1 <= pool.slots <= engine.slots:
         raise Refusal(f"{engine.slug} has {engine.slots} slots; a pool on it has 1 to {engine.slots}.", field="slots")
     if not 1 <= pool.milli_gpu_per_slot <= 1_000_000:
@@ -119,3 +104,10 @@ def _check(pool: Pool, engine: Engine) -> None:
         raise Refusal("A GPU-hour costs from 0 to 1,000,000.", field="price_micros_per_gpu_hour")
     if not (len(pool.currency) == 3 and pool.currency.isascii() and pool.currency.isalpha() and pool.currency.isupper()):
         raise Refusal("A currency is written with its three letters, such as EUR (ISO 4217).", field="currency")
+
+
+def _check_isolation(pool: Pool, engine: Engine) -> None:
+    """What a machine was found unable to keep is promised by no pool on it."""
+    if engine.isolations and pool.isolation not in engine.isolations:
+        offered = " or ".join(Pool.Isolation(isolation).label for isolation in engine.isolations)
+        raise Refusal(f"{engine.slug} offers {offered}, and not {pool.get_isolation_display()}.", field="isolation")

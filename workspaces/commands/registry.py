@@ -1,8 +1,8 @@
 """What the commands on named things of the registry share: inserting a checked row once, and changing the fields that may change."""
 
-import math
+import copy
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -12,6 +12,7 @@ from django.db.models import TextField
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal
 from workspaces.models import Agent, Benchmark, Dataset, Owned
+from workspaces.text import UNSTORABLE, is_storable_json
 
 Named = TypeVar("Named", Benchmark, Dataset, Agent)
 Row = TypeVar("Row", bound=Owned)
@@ -39,23 +40,30 @@ def create_named(
     row = model(slug=slug, name=name or slug, created_by=actor.user, **fields)
     if id is not None:
         row.pk = id
+    return insert_named(event, row)
+
+
+def insert_named(event: Draft, row: Row) -> Row:
+    """Check a new row with a slug and insert it. A slug that another one has, `-` and `_` taken as one, is refused."""
     clean(row)
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError as error:
         if "_slug_once" in str(error):
-            noun = model._meta.verbose_name
-            raise Refusal(
-                f"There is {'an' if str(noun)[0] in 'aeiou' else 'a'} {noun} named {slug} here already (- and _ count as one); choose another name.", field="slug"
-            ) from error
+            noun, slug = str(row._meta.verbose_name), getattr(row, "slug", "")
+            known = f"There is {'an' if noun[0] in 'aeiou' else 'a'} {noun} named {slug} here already"
+            raise Refusal(f"{known} (- and _ count as one); choose another name.", field="slug") from error
         raise
     event.created(row)
     return row
 
 
-def settle(event: Draft, row: Named, changeable: Collection[str], changed: dict[str, Any]) -> Named:
-    """Change the given fields of a named row. Refuses fields that may not change, and a change of nothing."""
+def settle(
+    event: Draft, row: Row, changeable: Collection[str], changed: dict[str, Any], *, check: Callable[[Row], None] | None = None
+) -> Row:
+    """Change the given fields of a row, noting before and after. Refuses fields that may not change, a change of nothing, and whatever
+    `check` refuses of the row as it would be."""
     fixed = set(changed) - set(changeable)
     if fixed:
         raise Refusal(f"{', '.join(sorted(fixed))} of a {row._meta.verbose_name} cannot be changed.", field=sorted(fixed)[0])
@@ -64,12 +72,13 @@ def settle(event: Draft, row: Named, changeable: Collection[str], changed: dict[
     if not values:
         raise Refusal("Nothing would change.")
     event.changing(locked)
-    before = {field: getattr(locked, field) for field in values}
+    proposed = copy.copy(locked)
     for field, value in values.items():
-        setattr(locked, field, value)
-    clean(locked)
-    locked.save(update_fields=list(values))
-    event.details["changed"] = {field: [before[field], values[field]] for field in values}
+        setattr(proposed, field, value)
+    clean(proposed)
+    if check is not None:
+        check(proposed)
+    event.change(locked, **values)
     return locked
 
 
@@ -77,8 +86,8 @@ def clean(row: Owned) -> None:
     """Each field on its own terms, without a question to the database; keys to other rows are checked there."""
     for field in row._meta.concrete_fields:
         value = getattr(row, field.attname)
-        if unstorable(value):
-            raise Refusal("This holds a character that cannot be kept (NUL or half a surrogate pair).", field=field.name)
+        if not is_storable_json(value):
+            raise Refusal(f"This holds {UNSTORABLE}.", field=field.name)
         if isinstance(field, TextField) and field.max_length is not None and len(value) > field.max_length:
             raise Refusal(f"At most {field.max_length:,} characters; this has {len(value):,}.", field=field.name)
     keys = {field.name for field in row._meta.concrete_fields if field.is_relation}
@@ -87,21 +96,3 @@ def clean(row: Owned) -> None:
     except ValidationError as error:
         field_name, messages = next(iter(error.message_dict.items()))
         raise Refusal(*messages, field=field_name) from error
-
-
-def unstorable(value: object) -> bool:
-    """Does any text within the value hold NUL or half a surrogate pair, or any number NaN or an infinity? PostgreSQL keeps neither in JSON."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-                    return True
-            case float() as number:
-                if not math.isfinite(number):
-                    return True
-            case dict() as table:
-                waiting += [*table.keys(), *table.values()]
-            case list() | tuple() as items:
-                waiting += items
-    return False

@@ -65,9 +65,7 @@ def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **se
         raise Refusal(f"The region was chosen as {workspace.region} when the workspace was created, and stays.", field="region")
     _settle(workspace, settled)
     workspace.save(update_fields=list(settled) or None)
-    event.details["changed"] = {
-        name: [before[name], getattr(workspace, name)] for name in settled if before[name] != getattr(workspace, name)
-    }
+    event.note(workspace, {name: (before[name], getattr(workspace, name)) for name in settled})
     return workspace
 
 

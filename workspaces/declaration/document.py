@@ -11,6 +11,7 @@ from workspaces.declaration.json_source import JSONReader
 from workspaces.declaration.source import DeclarationError, Fault, Node, decoded, shown, stop
 from workspaces.declaration.values import Noted, Values
 from workspaces.declaration.yaml_source import YAMLReader
+from workspaces.units import MS_PER_HOUR
 
 T = TypeVar("T")
 Syntax = Literal["json", "yaml"]
@@ -22,8 +23,8 @@ MAX_FAULTS = 100
 
 # key: (unit, window, how many of the smallest part one unit as written has, the smallest part in words)
 BUDGETS = {
-    "gpu_hours_per_week": ("gpu_ms", "week", 3_600_000, "GPU milliseconds"),
-    "gpu_hours_per_run": ("gpu_ms", "run", 3_600_000, "GPU milliseconds"),
+    "gpu_hours_per_week": ("gpu_ms", "week", MS_PER_HOUR, "GPU milliseconds"),
+    "gpu_hours_per_run": ("gpu_ms", "run", MS_PER_HOUR, "GPU milliseconds"),
     "max_concurrent_runs": ("runs", "concurrent", 1, "runs"),
     "api_spend_per_week": ("api_micros", "week", 1_000_000, "millionths of the currency"),
     "storage_bytes": ("storage_bytes", "standing", 1, "bytes"),

@@ -2,6 +2,7 @@
 
 from django import forms
 
+from workspaces.commands.live_dataset import MOST_RECORDS
 from workspaces.forms.fields import FilesField, SlugField, paragraph, reason
 from workspaces.models import Dataset, DatasetVersion
 
@@ -28,4 +29,26 @@ class UploadForm(forms.Form):
         required=False, min_value=0, max_value=2**53, help_text="Leave it out for CSV, TSV and JSON Lines: those are counted."
     )
     has_header = forms.BooleanField(label="The first line of CSV files names the columns", required=False, initial=True)
+    reason = reason()
+
+
+class LiveForm(forms.Form):
+    window_records = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RECORDS,
+        label="Cut a window once so many records wait",
+        help_text="Empty: windows are cut by people only.",
+    )
+    reason = reason()
+
+
+class WindowForm(forms.Form):
+    records = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RECORDS,
+        label="At least so many records",
+        help_text="The oldest pieces that hold so many. Empty: everything that waits.",
+    )
     reason = reason()

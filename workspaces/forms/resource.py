@@ -9,10 +9,11 @@ from workspaces.commands.limit import LARGEST, WINDOWS
 from workspaces.forms.fields import SlugField
 from workspaces.models import Benchmark, Engine, Limit, Pool, Unit
 from workspaces.standings import name_of
+from workspaces.units import MS_PER_HOUR
 
 # unit -> (what people count in, how many of the unit's integers that is)
 COUNTED: dict[str, tuple[str, int]] = {
-    Unit.GPU_MS: ("GPU-hours", 3_600_000),
+    Unit.GPU_MS: ("GPU-hours", MS_PER_HOUR),
     Unit.API_MICROS: ("of currency", 1_000_000),
     Unit.STORAGE_BYTES: ("GB", 10**9),
     Unit.RUNS: ("runs", 1),
@@ -57,6 +58,7 @@ class LimitForm(forms.Form):
     mode = forms.ChoiceField(
         label="Above it",
         choices=[("stop", "nothing starts"), ("approval", "an approver decides"), ("warn", "it only warns")],
+        help_text="Runs at once wait instead until there is room, or only warn.",
         initial="stop",
     )
     amount = amount_field()
@@ -98,10 +100,7 @@ class PoolForm(forms.Form):
     """How much of an engine the workspace uses, how isolated, at which price."""
 
     slots = forms.IntegerField(label="Slots", min_value=1, max_value=1000, help_text="Attempts of this workspace at once.")
-    isolation = forms.ChoiceField(
-        choices=Pool.Isolation.choices,
-        help_text="What this machine can keep is tried when an attempt starts; a pool that promises more than that takes no work.",
-    )
+    isolation = forms.ChoiceField(choices=Pool.Isolation.choices, help_text="What the engine was found to offer when labsite started.")
     gpus_per_slot = forms.DecimalField(
         label="A slot counts as", min_value=Decimal("0.001"), max_value=1000, max_digits=7, decimal_places=3, initial=1,
         widget=forms.TextInput(attrs={"data-unit": "GPU", "inputmode": "decimal"}), help_text="On a machine without GPUs: GPU-equivalents.",
@@ -113,6 +112,15 @@ class PoolForm(forms.Form):
     currency = forms.CharField(max_length=3, min_length=3, initial="EUR", help_text="Three letters, such as EUR.")
     is_default = forms.BooleanField(label="Runs that name no pool go here", required=False)
     reason = why(required=False)
+
+    def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offered = {isolation for engine in engines for isolation in engine.isolations or Pool.Isolation.values}
+        kept = {self.initial.get("isolation")}  # a pool keeps what it has, although its engine offers it no longer
+        choices = [(value, label) for value, label in Pool.Isolation.choices if value in offered | kept]
+        self.fields["isolation"] = forms.ChoiceField(choices=choices, help_text=self.base_fields["isolation"].help_text)
+        if self.field_order:
+            self.order_fields(self.field_order)
 
     def values(self) -> dict[str, Any]:
         """Arguments for the commands on pools."""
@@ -145,7 +153,7 @@ class PoolBindForm(PoolForm):
     field_order = ("engine", "slug")
 
     def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, engines=engines, **kwargs)
         choices = [(engine.slug, f"{engine.slug} ({engine.get_kind_display()}, {engine.slots} slots)") for engine in engines]
         self.fields["engine"] = forms.ChoiceField(
             choices=choices, help_text="A machine that the operators of this installation have set up."

@@ -121,9 +121,3 @@ def owned_key(to: str, *, related_name: str = "+", null: bool = False, on_delete
 def same_workspace(model: str, *fields: str) -> list[SameWorkspace]:
     """The composite keys of `fields`; `model` is the lower-case name, which makes the constraints' names."""
     return [SameWorkspace(field=field, name=f"{model}_{field}_ws") for field in fields]
-
-
-def row_key(row: models.Model) -> uuid.UUID:
-    key = row.pk
-    assert isinstance(key, uuid.UUID)
-    return key

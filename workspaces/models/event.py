@@ -42,7 +42,13 @@ class AuditEvent(Telemetry):
             *Telemetry.Meta.constraints,
             models.UniqueConstraint(fields=["workspace", "sequence"], name="auditevent_sequence_once"),
         ]
-        indexes = [models.Index(fields=["workspace", "subject_id"], name="auditevent_subject")]
+        indexes = [
+            models.Index(fields=["workspace", "subject_id"], name="auditevent_subject"),
+            # Counted before each denial is recorded, the more often the more there are.
+            models.Index(
+                fields=["workspace", "actor_id", "recorded_at"], condition=models.Q(verb="access.denied"), name="auditevent_denials"
+            ),
+        ]
 
 
 class EventPayload(Telemetry):

@@ -1,5 +1,6 @@
 """Where runs execute: the site's engine, and a workspace's binding to it (contracts.md C)."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -21,6 +22,9 @@ class Engine(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     slots = models.PositiveIntegerField(help_text="attempts that it runs at once, over all workspaces")
     gpu_kind = models.CharField(max_length=60, blank=True)
+    isolations = ArrayField(
+        models.CharField(max_length=10), default=list, blank=True, help_text="what it can keep, tried at each start; empty: not tried yet"
+    )
     is_accepting = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -35,7 +39,6 @@ class EngineSlot(models.Model):
     engine = models.ForeignKey(Engine, on_delete=models.CASCADE, related_name="held_slots")
     number = models.PositiveIntegerField()
     attempt_id = models.UUIDField(db_index=True)
-    held_since = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["engine", "number"], name="engineslot_once")]

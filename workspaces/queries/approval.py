@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from workspaces import units
 from workspaces.access import Actor, Kind, Permission, Rights
+from workspaces.checklist import checks
 from workspaces.models import Approval, ApprovalVote
 
 # Keys of what is asked that say nothing to a person beside the others.
@@ -36,8 +37,6 @@ class Asked:
     is_open: bool = field(default=False)
 
 
-ANSWERS = {"pass": "yes", "refuse": "no", "approval": "person"}
-URGENCY = ("no", "person", "unknown", "yes")  # what stands in the way comes first
 LEADING = ("limits", "benchmark", "agent", "inputs", "parameters", "seed", "pool")
 
 
@@ -67,7 +66,7 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     return Asked(
         approval=approval,
         title=title_of(approval),
-        checks=_checks(lines) if isinstance(lines, list) else [],
+        checks=checks(lines) if isinstance(lines, list) else [],
         facts=list(_facts(rest)),
         votes=votes,
         why_not=_why_not(approval, actor, rights, votes) if is_open else "",
@@ -88,22 +87,6 @@ def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[Appro
 
 def _place(key: str) -> tuple[int, str]:
     return (LEADING.index(key) if key in LEADING else len(LEADING), key)
-
-
-def _checks(lines: list[Any]) -> list[dict[str, str]]:
-    return sorted((_check(line) for line in lines if isinstance(line, dict)), key=lambda check: URGENCY.index(check["verdict"]))
-
-
-def _check(line: dict[str, Any]) -> dict[str, str]:
-    """A line of a certificate (contracts.md F) as `parts/checklist.html` takes it."""
-    words = f"{line.get('words', '')} {line.get('way_out') or ''}".strip()
-    return {
-        "name": str(line.get("name", "")),
-        "verdict": ANSWERS.get(str(line.get("answer")), "unknown"),
-        "line": words,
-        "observed": "",
-        "required": "",
-    }
 
 
 def _facts(value: Any, label: str = "", depth: int = 0) -> list[Fact]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workspaces.models import Limit, Unit
+from workspaces.queries.ledger import figure
 from workspaces.standings import Standing, amount_words, name_of, standings
 from workspaces.windows import Window
 
@@ -23,6 +24,22 @@ class LimitRow:
     free: str
     standing: Standing | None
     passed: int | None  # of the window, in thousandths
+
+    @property
+    def used_figure(self) -> str:
+        return figure(self.standing.used, self.limit.unit) or "0" if self.standing and self.used else ""
+
+    @property
+    def reserved_figure(self) -> str:
+        return figure(self.standing.reserved, self.limit.unit) or "0" if self.standing and self.reserved else ""
+
+    @property
+    def free_figure(self) -> str:
+        return figure(max(0, self.standing.free), self.limit.unit) or "0" if self.standing and self.free else ""
+
+    @property
+    def even_figure(self) -> str:
+        return "" if self.passed is None else figure(self.limit.amount * self.passed // 1000, self.limit.unit) or "0"
 
     @property
     def pace(self) -> float | None:
@@ -74,7 +91,7 @@ def _row(limit: Limit, standing: Standing | None, now: datetime) -> LimitRow:
     return LimitRow(
         limit=limit,
         name=name_of(limit.unit, limit.window),
-        above="the next one waits" if limit.unit == Unit.RUNS else ABOVE[Limit.Mode(limit.mode)],
+        above="the next one waits" if limit.unit == Unit.RUNS and limit.mode == Limit.Mode.STOP else ABOVE[Limit.Mode(limit.mode)],
         amount=amount_words(limit.amount, limit.unit),
         used=amount_words(standing.used, limit.unit) if standing and counts else "",
         reserved=amount_words(standing.reserved, limit.unit) if standing and starts_at else "",

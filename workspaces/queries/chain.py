@@ -5,8 +5,9 @@ database and knows the form of the hash; the result says how many those are (`ta
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Protocol
 
 from django.db.models import Q
@@ -15,8 +16,12 @@ from workspaces import checkpoint, scope
 from workspaces.audit import NOTHING_YET, event_hash, payload_hash
 from workspaces.checkpoint import Checkpoint
 from workspaces.models import AuditEvent, AuditHead, EventPayload, EventSubject
+from workspaces.queries import finding
+from workspaces.queries.finding import Finding
 
 _AT_ONCE = 500  # events held in memory
+_WHOLE_AGAIN = timedelta(hours=1)  # after which sealing walks the whole chain and not only what is new
+_LONG = 50_000  # events; about ten seconds. Longer chains are for `manage.py verify`
 
 
 class Broken(Exception):  # the answer of a check, not a fault of ours
@@ -86,16 +91,19 @@ class Walk:
             raise Broken(f"Event {expected} is missing: event {event.sequence} follows event {self.at.count}.")
         if event.previous_hash != self.at.head:
             raise Broken(f"Event {event.sequence} does not follow the event before it: its previous hash is another one.")
-        try:
-            computed = event_hash(event, subjects)
-        except KeyError:
-            raise Broken(f"Event {event.sequence} says version {event.version} of the hash's form, which there is not.") from None
-        if computed != event.hash:
-            raise Broken(f"Event {event.sequence} ({event.verb}) was changed: its hash does not match what is stored.")
-        if payload is None:
-            self.erased_payloads += 1
-        elif payload_hash(payload.salt, payload.body) != event.payload_hash:
-            raise Broken(f"The payload of event {event.sequence} ({event.verb}) was changed: its hash does not match.")
+        _refuse_changed(event, subjects, payload)
+        self.erased_payloads += payload is None
+
+
+def _refuse_changed(event: AuditEvent, subjects: list[EventSubject], payload: EventPayload | None) -> None:
+    try:
+        computed = event_hash(event, subjects)
+    except KeyError:
+        raise Broken(f"Event {event.sequence} says version {event.version} of the hash's form, which there is not.") from None
+    if computed != event.hash:
+        raise Broken(f"Event {event.sequence} ({event.verb}) was changed: its hash does not match what is stored.")
+    if payload is not None and payload_hash(payload.salt, payload.body) != event.payload_hash:
+        raise Broken(f"The payload of event {event.sequence} ({event.verb}) was changed: its hash does not match.")
 
 
 def _events_after(count: int) -> Iterator[tuple[AuditEvent, list[EventSubject], EventPayload | None]]:
@@ -107,22 +115,54 @@ def _events_after(count: int) -> Iterator[tuple[AuditEvent, list[EventSubject], 
         elif count == 0:
             after |= Q(sequence__lte=0)  # none may stand before the first
         events = list(AuditEvent.objects.filter(after).order_by("sequence", "pk")[:_AT_ONCE])
-        keys = [event.pk for event in events]
-        payloads = {payload.event_id: payload for payload in EventPayload.objects.filter(event_id__in=keys)}
-        subjects: dict[object, list[EventSubject]] = {}
-        for subject in EventSubject.objects.filter(event_id__in=keys).order_by("position", "pk"):
-            subjects.setdefault(subject.event_id, []).append(subject)
-        for event in events:
-            yield event, subjects.get(event.pk, []), payloads.get(event.pk)
+        yield from _with_parts(events)
         if len(events) < _AT_ONCE:
             return
         sequence, last_id = events[-1].sequence, events[-1].pk
 
 
+def _with_parts(events: list[AuditEvent]) -> Iterator[tuple[AuditEvent, list[EventSubject], EventPayload | None]]:
+    keys = [event.pk for event in events]
+    payloads = {payload.event_id: payload for payload in EventPayload.objects.filter(event_id__in=keys)}
+    subjects: dict[object, list[EventSubject]] = {}
+    for subject in EventSubject.objects.filter(event_id__in=keys).order_by("position", "pk"):
+        subjects.setdefault(subject.event_id, []).append(subject)
+    for event in events:
+        yield event, subjects.get(event.pk, []), payloads.get(event.pk)
+
+
 def verify_chain() -> Verification:
-    """Walk the whole chain of the open workspace and hold it against its checkpoints: one pass, a few hundred events in memory."""
+    """Walk the whole chain of the open workspace and hold it against its checkpoints: one pass, a few hundred events in memory.
+
+    What it finds is noted for the pages that only say how the record stands.
+    """
     name = checkpoint.name_of(scope.current_id())
-    return compare(name, Walk())
+    result = compare(name, Walk())
+    finding.note(name, count=result.events, fault=result.fault)
+    return result
+
+
+def check_events(events: list[AuditEvent]) -> str:
+    """Recompute events that are about to be shown: the first fault among them as a sentence, noted as well; "" where they hold.
+
+    Neighbours in the chain are held against each other; what stands between others is not looked at.
+    """
+    try:
+        for event, subjects, payload in _with_parts(events):
+            _refuse_changed(event, subjects, payload)
+        ordered = sorted(events, key=lambda event: event.sequence)
+        for before, after in pairwise(ordered):
+            if after.sequence == before.sequence + 1 and after.previous_hash != before.hash:
+                raise Broken(f"Event {after.sequence} does not follow the event before it: its previous hash is another one.")
+    except Broken as fault:
+        finding.note(checkpoint.name_of(scope.current_id()), count=len(events), fault=str(fault))
+        return str(fault)
+    return ""
+
+
+def last_finding() -> Finding | None:
+    """What the last look at the open workspace's record found: a file is read, no query is made."""
+    return finding.found(checkpoint.name_of(scope.current_id()))
 
 
 class Walked(Protocol):
@@ -184,12 +224,14 @@ def _meet(one: Checkpoint, position: Position) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """What a page can say cheaply: the head against the last checkpoint, without recomputing anything."""
+    """What a page can say cheaply: the head against the last checkpoint and what was found last, without recomputing anything."""
 
     events: int
     sealed: int
     sealed_at: datetime | None
     fault: str = ""
+    verified: int = 0  # events of the last whole verification that found no fault
+    verified_at: datetime | None = None
 
     @property
     def tail(self) -> int:
@@ -197,12 +239,21 @@ class Badge:
 
 
 def badge() -> Badge:
-    """The head of the open workspace's chain, and whether the last checkpoint still names the event it sealed."""
+    """The head of the open workspace's chain, whether the last checkpoint still names the event it sealed, and the last finding."""
     head = AuditHead.objects.first()
     events = head.sequence if head else 0
+    noted = last_finding()
+    known = Badge(
+        events=events,
+        sealed=0,
+        sealed_at=None,
+        fault=noted.fault if noted else "",
+        verified=noted.count if noted and not noted.fault else 0,
+        verified_at=noted.at if noted and not noted.fault else None,
+    )
     newest = checkpoint.last(checkpoint.name_of(scope.current_id()))
     if newest is None:
-        return Badge(events=events, sealed=0, sealed_at=None)
+        return known
     sealed = AuditEvent.objects.filter(sequence=newest.count).values_list("hash", flat=True).first()
     fault = ""
     if not newest.is_signed(checkpoint.public_key()):
@@ -211,14 +262,18 @@ def badge() -> Badge:
         fault = f"The last checkpoint counted {newest.count} events, and the head counts {events}."
     elif sealed != newest.head:
         fault = f"Event {newest.count} does not bear the hash that was sealed."
-    return Badge(events=events, sealed=newest.count, sealed_at=newest.at, fault=fault)
+    return replace(known, sealed=newest.count, sealed_at=newest.at, fault=fault or known.fault)
 
 
 def seal() -> Checkpoint | None:
     """Add a signed checkpoint for the open workspace, after recomputing what came since the last one; None where nothing has happened.
 
-    Raises Broken rather than sign a chain that does not hold.
+    Raises Broken rather than sign what does not hold, and notes the fault. Once an hour the whole of a chain that is not too long is
+    recomputed as well, for the note only: a fault far back must not leave what is new without a signature.
     """
+    name, noted = checkpoint.name_of(scope.current_id()), last_finding()
+    if (noted is None or datetime.now(UTC) - noted.at >= _WHOLE_AGAIN) and not AuditEvent.objects.filter(sequence__gt=_LONG).exists():
+        verify_chain()
 
     def grown(newest: Checkpoint | None) -> tuple[int, str] | None:
         start = Position(count=newest.count, head=newest.head) if newest else Position()
@@ -227,4 +282,8 @@ def seal() -> Checkpoint | None:
             pass
         return (walk.at.count, walk.at.head) if walk.at.count > start.count else None
 
-    return checkpoint.append(checkpoint.name_of(scope.current_id()), grown)
+    try:
+        return checkpoint.append(name, grown)
+    except Broken as fault:
+        finding.note(name, count=noted.count if noted else 0, fault=str(fault))
+        raise

@@ -2,17 +2,28 @@
 
 import hmac
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from workspaces import ids
 from workspaces.models import Invitation
+from workspaces.queries.paging import Page, newest_first
 from workspaces.queries.token import hash_secret
 
 
-def open_invitations() -> list[Invitation]:
+def open_invitations(limit: int = 500) -> list[Invitation]:
     """Neither accepted nor revoked nor expired, newest first."""
+    return list(_open().order_by("-created_at", "-pk")[:limit])
+
+
+def page_of_invitations(*, cursor: str = "", size: int = 50) -> Page[Invitation]:
+    """The same by pages. Raises BadCursor."""
+    return newest_first(_open(), cursor=cursor, size=size)
+
+
+def _open() -> "QuerySet[Invitation]":
     rows = Invitation.objects.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
-    return list(rows.select_related("invited_by").order_by("-created_at")[:500])
+    return rows.select_related("invited_by")
 
 
 def usable(invitation: str, secret: str, *, lock: bool = False) -> Invitation | None:

@@ -4,12 +4,14 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
 from workspaces.ids import canonical
-from workspaces.models import LedgerAccount, LedgerEntry
+from workspaces.models import LedgerAccount, LedgerEntry, Unit
+from workspaces.queries.paging import Page, newest_first
 from workspaces.standings import amount_words
+from workspaces.units import gpu_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,88 @@ def entry_row(entry: LedgerEntry) -> EntryRow:
         words=WORDS[LedgerEntry.Act(entry.act)],
         amount=amount_words(entry.amount, debit.unit),
         run_ref=canonical("run", None, entry.run_id) if entry.run_id else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one run did to one unit of one kind of window, or an entry that belongs to no run. Amounts in the unit's integers.
+
+    `reserved` counts what was promised, without what was carried into a later window; `spent` what was used, overrun included.
+    """
+
+    entries: list[EntryRow]  # oldest first
+    reserved: int
+    spent: int
+    overrun: int
+    released: int
+
+    @property
+    def newest(self) -> EntryRow:
+        return self.entries[-1]
+
+    @property
+    def is_open(self) -> bool:
+        """Does a reservation of it still stand?"""
+        return self.reserved > self.spent - self.overrun + self.released
+
+    @property
+    def reserved_figure(self) -> str:
+        return figure(self.reserved, self.newest.unit)
+
+    @property
+    def spent_figure(self) -> str:
+        return figure(self.spent, self.newest.unit)
+
+    @property
+    def released_figure(self) -> str:
+        return figure(self.released, self.newest.unit)
+
+
+def figure(amount: int, unit: str) -> str:
+    """An amount without its unit, which stands beside it: in a column's head, in the row's first amount; "" for nothing."""
+    if not amount:
+        return ""
+    match unit:
+        case Unit.GPU_MS:
+            return gpu_hours(amount)
+        case Unit.RUNS:
+            return f"{amount:,}"
+        case _:
+            return amount_words(amount, unit)
+
+
+def lines(*, unit: str = Unit.GPU_MS, cursor: str = "", size: int = 50) -> Page[Line]:
+    """What runs did to a unit, run by run, that with the newest entry first: two queries, whatever their number of entries. Raises BadCursor."""
+    later = LedgerEntry.objects.filter(
+        Q(created_at__gt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk")),
+        run_id=OuterRef("run_id"),
+        debit__unit=OuterRef("debit__unit"),
+        debit__window=OuterRef("debit__window"),
+    )
+    page = newest_first(entries(unit=unit).filter(~Exists(later)), cursor=cursor, size=size)
+    runs = {entry.run_id for entry in page.items if entry.run_id}
+    parts: dict[object, list[LedgerEntry]] = {}
+    for entry in entries(unit=unit).filter(run_id__in=runs).order_by("created_at", "pk"):
+        parts.setdefault(_key(entry), []).append(entry)
+    return Page([_line(parts.get(_key(entry), [entry])) for entry in page.items], page.next)
+
+
+def _key(entry: LedgerEntry) -> object:
+    return (entry.run_id, entry.debit.unit, entry.debit.window) if entry.run_id else entry.pk
+
+
+def _line(found: list[LedgerEntry]) -> Line:
+    def total(*acts: LedgerEntry.Act) -> int:
+        return sum(entry.amount for entry in found if entry.act in acts)
+
+    act = LedgerEntry.Act
+    return Line(
+        entries=[entry_row(entry) for entry in found],
+        reserved=total(act.RESERVE),
+        spent=total(act.SPEND, act.OVERRUN),
+        overrun=total(act.OVERRUN),
+        released=total(act.RELEASE),
     )
 
 

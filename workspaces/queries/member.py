@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from workspaces.access import ROLES, Kind, Permission, Role, SiteRole
+from workspaces.access import ROLES, Kind, Permission, Role, SiteRole, may_hold
 from workspaces.models import Membership, User
 
 
@@ -25,9 +25,7 @@ class Person:
     def kinds_of(self, permission: Permission) -> frozenset[str] | None:
         """Kinds for which this account holds the permission: None for all, empty for none. The same sum as access.rights_of."""
         found: frozenset[str] = frozenset()
-        if not self.user.is_active or (
-            self.user.kind != User.Kind.PERSON and permission not in ROLES[Role.RESEARCHER] | {Permission.VIEW_AUDIT}
-        ):
+        if not self.user.is_active or not may_hold(self.user, permission):
             return found
         for way in self.ways:
             if permission in ROLES[way.role]:

@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -13,6 +14,10 @@ from django.db.models import Q
 
 Item = TypeVar("Item")
 M = TypeVar("M", bound=models.Model)
+Place = tuple[str | int | float | bool, ...]
+
+
+NOT_OURS = "This cursor was not given out by labsite; begin again without one."
 
 
 class BadCursor(ValueError):
@@ -36,17 +41,49 @@ def newest_first(rows: "models.QuerySet[M]", *, cursor: str = "", size: int = 50
     return Page(items=items, next=_spell(items[-1]) if more else None)
 
 
+def in_order(rows: Iterable[Item], place: Callable[[Item], Place], *, cursor: str = "", size: int = 50) -> Page[Item]:
+    """Rows that are all at hand, by their `place`, which no two share; `cursor` continues after the place of the last row seen, whether that
+    row is still there or not."""
+    found = sorted(rows, key=place)
+    if cursor:
+        after = _read_place(cursor)
+        try:
+            found = [row for row in found if place(row) > after]
+        except TypeError as error:  # a cursor of another list
+            raise BadCursor(NOT_OURS) from error
+    items = found[:size]
+    return Page(items=items, next=_write(list(place(items[-1]))) if len(found) > size else None)
+
+
+def _write(value: list[object]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> object:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError, binascii.Error) as error:
+        raise BadCursor(NOT_OURS) from error
+
+
+def _read_place(cursor: str) -> Place:
+    found = _decode(cursor)
+    if not isinstance(found, list) or not all(isinstance(part, str | int | float) for part in found):
+        raise BadCursor(NOT_OURS)
+    return tuple(found)
+
+
 def _spell(row: models.Model) -> str:
     created_at: datetime = getattr(row, "created_at")
-    return base64.urlsafe_b64encode(json.dumps([created_at.isoformat(), row.pk.hex]).encode()).decode().rstrip("=")
+    return _write([created_at.isoformat(), row.pk.hex])
 
 
 def _read(cursor: str) -> tuple[datetime, uuid.UUID]:
     try:
-        created_at, pk = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        moment = datetime.fromisoformat(created_at)
+        created_at, pk = _read_place(cursor)
+        moment = datetime.fromisoformat(str(created_at))
         if moment.tzinfo is None:
             raise ValueError("no zone")
-        return moment, uuid.UUID(pk)
-    except (ValueError, TypeError, AttributeError, binascii.Error) as error:
-        raise BadCursor("This cursor was not given out by labsite; begin again without one.") from error
+        return moment, uuid.UUID(str(pk))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadCursor(NOT_OURS) from error

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,6 +56,11 @@ def _named(text: str) -> Q:
     return Q(name__icontains=text[:200]) | Q(slug__icontains=text[:200]) if text else Q()
 
 
+def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
+    """The version that holds now: scores are measured by it, and ranked under it. None: declared, not yet defined."""
+    return Contract.objects.filter(benchmark=benchmark_id).select_related("holdout__dataset").order_by("-version").first()
+
+
 def contracts_of(benchmark: Benchmark) -> list[Contract]:
     """Every version of the contract, newest first."""
     return list(benchmark.contracts.select_related("holdout__dataset").order_by("-version"))
@@ -87,6 +93,24 @@ def find_version(dataset: Dataset, text: str) -> DatasetVersion:
     if version.dataset_id != dataset.pk:
         raise NotFound("dataset version")
     return version
+
+
+def find_agent_version(agent: Agent, text: str) -> AgentVersion:
+    """A version of the agent by its number (`3`), as canonical id or UUID."""
+    if text.isdecimal() and len(text) < 10:
+        version = agent.versions.filter(number=int(text)).first()
+    else:
+        version = AgentVersion.objects.find(text)
+    if version is None or version.agent_id != agent.pk:
+        raise NotFound("agent version")
+    return version
+
+
+def find_agent_file(version: AgentVersion, path: str) -> AgentFile:
+    file = version.files.select_related("blob").filter(path=path).first()
+    if file is None:
+        raise NotFound("file")
+    return file
 
 
 def find_file(version: DatasetVersion, path: str) -> DatasetFile:
@@ -138,12 +162,13 @@ class AgentVersionRow:
 def agent_versions_of(agent: Agent) -> list[AgentVersionRow]:
     """Every version with its pools and code, newest first."""
     versions = agent.versions.select_related("created_by").prefetch_related("allowed_pools__pool", "files__blob").order_by("-number")
-    return [
-        AgentVersionRow(
-            version, sorted(allowed.pool.slug for allowed in version.allowed_pools.all()), sorted(version.files.all(), key=_path)
-        )
-        for version in versions
-    ]
+    return [agent_version_row(version) for version in versions]
+
+
+def agent_version_row(version: AgentVersion) -> AgentVersionRow:
+    """One version with its pools and code."""
+    pools = sorted(allowed.pool.slug for allowed in version.allowed_pools.all())
+    return AgentVersionRow(version, pools, sorted(version.files.all(), key=_path))
 
 
 def _path(file: AgentFile) -> str:

@@ -2,18 +2,22 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import template
 from django.forms import BoundField
 from django.template import Context
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from heroicons.templatetags.heroicons import heroicon_mini
 
 from workspaces import units
+from workspaces.models import User
 
 register = template.Library()
 
@@ -161,6 +165,16 @@ def state(status: str, reason: str = "", *, word: str = "", tone: str = "") -> S
     known_tone, known_word = STATES.get(str(status), ("idle", str(status).replace("_", " ")))
     shown = format_html('<span class="state tone-{}">{}</span>', tone or known_tone, word or known_word)
     return format_html('{} <span class="state-reason">{}</span>', shown, reason) if reason else shown
+
+
+@register.simple_tag(takes_context=True)
+def person(context: Context, user: User | None, length: int = 40) -> SafeString | str:
+    """A person's name, leading to the runs they asked for: `{% person run.requested_by %}`."""
+    if user is None:
+        return units.MISSING
+    name = Truncator(user.label).chars(length)
+    address = f"{reverse('run-list', args=[context['workspace'].slug])}?{urlencode({'person': user.username})}"
+    return format_html('<a class="plain" href="{}"><bdi>{}</bdi></a>', address, name)
 
 
 @register.simple_tag

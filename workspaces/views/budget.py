@@ -10,7 +10,7 @@ from workspaces.forms.resource import LimitChangeForm, LimitForm, ReasonForm
 from workspaces.models import Limit, Unit
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.budget import leading, limit_rows
-from workspaces.queries.ledger import EntryRow, entries, entry_row
+from workspaces.queries.ledger import EntryRow, entries, entry_row, lines
 from workspaces.queries.paging import BadCursor, newest_first
 from workspaces.standings import amount_words, name_of
 from workspaces.views.csv_file import Piece, csv_file
@@ -22,8 +22,9 @@ CSV_ROWS = 1000
 
 def budget(request: PageRequest) -> HttpResponseBase:
     rows = limit_rows(timezone.now())
-    newest = [entry_row(entry) for entry in entries().order_by("-created_at", "-pk")[:8]]
-    return render(request, "workspaces/budget.html", {"lead": leading(rows), "rows": rows, "entries": newest})
+    return render(
+        request, "workspaces/budget.html", {"lead": leading(rows), "rows": rows, "lines": lines(size=8).items, "unit": Unit.GPU_MS}
+    )
 
 
 def limit_set(request: PageRequest) -> HttpResponseBase:
@@ -66,20 +67,18 @@ def limit_remove(request: PageRequest, limit: str) -> HttpResponseBase:
 
 
 def ledger(request: PageRequest) -> HttpResponseBase:
-    unit = request.GET.get("unit", "")
-    unit = unit if unit in Unit.values else ""
+    unit = Unit.API_MICROS if request.GET.get("unit") == Unit.API_MICROS else Unit.GPU_MS
     is_lost = False
     try:
-        page = newest_first(entries(unit=unit), cursor=request.GET.get("after", "")[:300])
+        page = lines(unit=unit, cursor=request.GET.get("after", "")[:300])
     except BadCursor:
         is_lost = True
-        page = newest_first(entries(unit=unit))
-    units = [(value, label) for value, label in Unit.choices if value in (Unit.GPU_MS, Unit.API_MICROS)]
+        page = lines(unit=unit)
     context = {
-        "rows": [entry_row(entry) for entry in page.items],
+        "lines": page.items,
         "next_cursor": page.next or "",
         "unit": unit,
-        "units": units,
+        "units": [(Unit.GPU_MS.value, Unit.GPU_MS.label), (Unit.API_MICROS.value, Unit.API_MICROS.label)],
         "is_lost": is_lost,
     }
     return render(request, "workspaces/ledger.html", context)

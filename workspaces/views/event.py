@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -9,12 +10,14 @@ from django.urls import reverse
 
 from workspaces.audit import Refusal
 from workspaces.pages import PageRequest
-from workspaces.queries.chain import badge, verify_chain
+from workspaces.queries.chain import badge, check_events, verify_chain
+from workspaces.queries.change_words import changes_of
 from workspaces.queries.event import FILTERS, NOUNS, Told, filters_of, one_event, page_of_events
 from workspaces.queries.paging import BadCursor, Page
 from workspaces.views.csv_file import Piece, csv_file
 
 ROWS = 50
+DAY = (0, 10)  # lengths of what a date field can hold; moments are asked for by address
 VERIFIED_IN_A_REQUEST = 50_000  # events; about ten seconds. Longer chains are for `manage.py verify`
 CSV_HEAD = (
     "sequence", "event", "time", "verb", "sentence", "reason", "actor kind", "actor", "on behalf of", "subject type", "subject",
@@ -34,6 +37,8 @@ def event_list(request: PageRequest) -> HttpResponse:
             page, is_lost = page_of_events(filters, size=ROWS), True
     except Refusal as refused:
         refusal = refused
+    fault = check_events([told.event for told in page.items])
+    stands = badge()
     asked = {name: request.GET.get(name, "")[:300] for name in FILTERS}
     query = "&".join(part for part in request.GET.urlencode().split("&") if part and not part.startswith("after="))
     context = {
@@ -42,9 +47,11 @@ def event_list(request: PageRequest) -> HttpResponse:
         "is_lost": is_lost,
         "refusal": refusal,
         "asked": {"since": asked["from"], "until": asked["to"], **asked},
+        "asks_days": len(asked["from"]) in DAY and len(asked["to"]) in DAY,
         "is_filtered": any(asked.values()),
         "nouns": NOUNS,
-        "badge": badge(),
+        "badge": stands,
+        "fault": fault or stands.fault,
         "csv_url": f"{reverse('event-list-csv', args=[request.workspace.slug])}{f'?{query}' if query else ''}",
     }
     return render(request, "workspaces/event_list.html", context, status=422 if refusal else 200)
@@ -74,16 +81,17 @@ def event_verify(request: PageRequest) -> HttpResponse:
 def event(request: PageRequest, event: str) -> HttpResponse:
     told, subjects, beside = one_event(event)
     row = told.event
+    fault = check_events([one for one in (beside.before, row, beside.after) if one])
     context = {
         "told": told,
         "event": row,
         "before": beside.before,
         "after": beside.after,
-        "facts": _facts(told),
-        "changes": _changes(told.details.get("changed")),
+        "facts": _facts(request, told),
+        "changes": changes_of(row, told.details.get("changed"), request.workspace.zone),
         "subjects": subjects,
         "details": json.dumps(told.details, indent=2, ensure_ascii=False, sort_keys=True) if told.details else "",
-        "is_follower": beside.before is None or beside.before.hash == row.previous_hash,
+        "fault": fault,
     }
     return render(request, "workspaces/event.html", context)
 
@@ -99,38 +107,23 @@ def _row(request: PageRequest, told: Told) -> dict[str, Any]:
     }
 
 
-def _facts(told: Told) -> list[dict[str, Any]]:
-    row = told.event
+def _facts(request: PageRequest, told: Told) -> list[dict[str, Any]]:
+    """Who, why and what; names lead to everything that is on record about them."""
+    row, record = told.event, reverse("event-list", args=[request.workspace.slug])
     facts = [
-        ("Verb", row.verb),
-        ("Actor", f"{row.actor_label} ({row.get_actor_kind_display().lower()})"),
-        ("On behalf of", row.behalf_label),
-        ("Subject", f"{row.subject_type.replace('_', ' ')} {row.subject_label}".strip()),
-        ("Reason", told.reason),
-        ("Command", str(row.command_id)),
-        ("Request", row.request_id),
-        ("Job", row.job_id),
-        ("Token", str(row.token_id or "")),
+        ("Who", f"{row.actor_label} ({row.get_actor_kind_display().lower()})", f"?{urlencode({'actor': row.actor_label})}"),
+        ("On behalf of", row.behalf_label, f"?{urlencode({'actor': row.behalf_label})}"),
+        ("Why", told.reason, ""),
+        ("What", f"{row.subject_type.replace('_', ' ')} {row.subject_label}".strip(), ""),
+        ("Verb", row.verb, f"?{urlencode({'verb': row.verb})}"),
+        ("Token", str(row.token_id or ""), ""),
+        ("Request", row.request_id, f"?{urlencode({'request': row.request_id})}"),
+        ("Job", row.job_id, ""),
+        ("Command", str(row.command_id), ""),
     ]
-    return [{"label": label, "value": value} for label, value in facts if value]
-
-
-def _changes(changed: Any, prefix: str = "") -> list[dict[str, str]]:
-    """Lines of before and after from an event's details: `{field: [before, after]}`, perhaps below the noun that changed."""
-    lines: list[dict[str, str]] = []
-    for name, value in changed.items() if isinstance(changed, dict) else ():
-        label = f"{prefix}{name.replace('_', ' ')}"
-        if isinstance(value, dict):
-            lines.extend(_changes(value, f"{label}: "))
-        elif isinstance(value, list) and len(value) == 2:
-            lines.append({"label": label, "before": _words(value[0]), "after": _words(value[1])})
-    return lines
-
-
-def _words(value: Any) -> str:
-    if value is None or value == "":
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return [
+        {"label": label, "value": value, "url": f"{record}{query}" if query else "", "tone": ""} for label, value, query in facts if value
+    ]
 
 
 def _cells(told: Told) -> list[str | int | None]:

@@ -35,8 +35,8 @@ def pool_bind(request: PageRequest) -> HttpResponseBase:
 
 
 def pool_change(request: PageRequest, pool: str) -> HttpResponseBase:
-    found = Pool.objects.find(pool)
-    form = PoolForm(request.POST or None, initial=PoolForm.values_of(found))
+    found = Pool.objects.find(pool, "engine")
+    form = PoolForm(request.POST or None, initial=PoolForm.values_of(found), engines=[found.engine])
 
     def save(form: PoolForm) -> HttpResponseBase:
         change_pool(actor=request.actor, pool=found, reason=form.cleaned_data["reason"], **form.values())

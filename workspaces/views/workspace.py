@@ -26,8 +26,11 @@ ELSEWHERE = {
 
 
 def start(request: PageRequest) -> HttpResponse:
-    """`/` leads to the list of workspaces."""
-    return redirect("workspace-list", status=302)
+    """`/` leads to the one workspace that is open to the reader; else to the list."""
+    found = workspaces_of(request.user)
+    if len(found) != 1 or found[0].status == Workspace.Status.CONFIGURING:
+        return redirect("workspace-list", status=302)
+    return redirect("home", found[0].slug, status=302)
 
 
 def workspace_list(request: PageRequest) -> HttpResponse:

@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 
-from runs.commands.attempt import interrupt_attempt
-from runs.jobs.collect import keep_lines, records
-from runs.jobs.watch import remove_folder
+from runs.commands.ending import interrupt_attempt
+from runs.jobs.collect import keep_lines, records, remove_folder
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt
 from runs.place import place_of

@@ -19,6 +19,7 @@ from labsite.embedded.servers import Servers, environment_with, running_servers
 from labsite.embedded.supervisor import Progress, Stop, Supervisor
 from labsite.embedded.unchanged import is_stamped, migrations_stamp, set_stamp, static_stamp
 from labsite.embedded.web import Address
+from labsite.sign_ins import sign_in_table
 
 MANAGE = (sys.executable, "manage.py")
 READY_SECONDS = 60.0
@@ -123,7 +124,9 @@ class _Start:
         gunicorn = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", self.address.bind, "--workers", str(WEB_WORKERS)]
         gunicorn += ["--preload", "--no-control-socket", "--graceful-timeout", "10", "--timeout", "60", "--log-level", "warning"]
         web = supervisor.keep("web", gunicorn)
-        first = supervisor.launch("first-start", [*MANAGE, "first_start"], private=True) if "first_start" in self.commands else None
+        first = (
+            supervisor.launch("first-start", [*MANAGE, "first_start", "--json"], private=True) if "first_start" in self.commands else None
+        )
         try:
             deadline = time.monotonic() + READY_SECONDS
             while missing := self.address.missing():
@@ -141,6 +144,7 @@ class _Start:
         for number in range(1, self.dispatchers + 1):
             supervisor.keep(f"worker-dispatch-{number}", [*MANAGE, "work", "dispatch"])
         supervisor.keep("worker-watch", [*MANAGE, "work", "watch"])
+        supervisor.keep("worker-collect", [*MANAGE, "work", "collect"])
         supervisor.keep("worker-default", [*MANAGE, "work", "default"])
         if "clock" in self.commands:
             supervisor.keep("clock", [*MANAGE, "clock"])
@@ -154,7 +158,7 @@ class _Start:
             )
             return
         lines = ["", f"  labsite answers at  {self.address.url}", ""]
-        lines += [f"  {line}" for line in sign_ins.splitlines()] + [""] * bool(sign_ins)
+        lines += [f"  {line}" for line in sign_in_table(map(json.loads, sign_ins.splitlines()))] + [""] * bool(sign_ins)
         lines += [
             f"  data {self.home.path}   runs {self.runs}   logs {self.home.logs}",
             "  Ctrl-C stops it; the next start goes on from here.",

@@ -2,18 +2,21 @@
 
 import json
 import os
+import signal
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runs.pools.base import PoolError, Status
+from runs.pools.base import Order, PoolError, Status
 from runs.pools.folder import remove_tree
 from runs.pools.isolation import Isolation, available, can_enter, describe
 from runs.pools.local import LocalPool
+from runs.pools.processes import is_alive
 from tests.runs.pools.conformance import Conformance
-from tests.runs.pools.laboratory import Laboratory
+from tests.runs.pools.laboratory import Laboratory, alive, wait_for
 
 AS_ROOT = os.getuid() == 0
 CONFINED = [Isolation.USER, Isolation.NAMESPACE]
@@ -78,6 +81,11 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
 @pytest.fixture(params=CONFINED)
 def confined(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
     yield from laboratory(request.param)
+
+
+@pytest.fixture
+def bare() -> Iterator[Laboratory]:
+    yield from laboratory(Isolation.NONE)
 
 
 class TestLocalPool(Conformance):
@@ -166,3 +174,55 @@ def test_sweep_takes_what_a_killed_labsite_left(tmp_path: Path) -> None:
     assert pool.sweep() == 0
     assert pool.sweep(older_than_seconds=-1) == 1
     assert list((tmp_path / "runs/wsone").iterdir()) == []
+
+
+LIVES = "import sys, time; print('up', flush=True); time.sleep(60)"
+
+
+def missing(lab: Laboratory, order: Order) -> None:
+    wait_for(lambda: True if lab.look(order).status == Status.MISSING else None, "nothing left")
+
+
+def test_a_folder_that_is_gone_is_no_end_while_its_processes_live(lab: Laboratory) -> None:
+    """The launcher, which would end them, is stopped; then it goes on, and its end is the end."""
+    token = uuid.uuid4().hex
+    order = lab.start(lab.order(LIVES, token))
+    lab.said(order, "up")
+    launcher = json.loads((lab.folder(order) / "state/pid.json").read_text())["launcher"]["pid"]
+    os.kill(launcher, signal.SIGSTOP)
+    try:
+        lab.folder(order).rename(lab.folder(order).with_name(".away"))
+        seen = lab.look(order)
+        assert (seen.status, bool(alive(token))) == (Status.UNKNOWN, True)
+        assert "launcher" in seen.reason
+    finally:
+        os.kill(launcher, signal.SIGCONT)
+    missing(lab, order)
+    assert alive(token) == []
+    remove_tree(lab.folder(order).with_name(".away"))
+
+
+def test_what_a_dead_launcher_left_is_ended_although_the_folder_is_gone(lab: Laboratory) -> None:
+    token, beside = uuid.uuid4().hex, uuid.uuid4().hex
+    order, other = lab.start(lab.order(LIVES, token)), lab.start(lab.order(LIVES, beside))
+    for one in (order, other):
+        lab.said(one, "up")
+    launcher = json.loads((lab.folder(order) / "state/pid.json").read_text())["launcher"]["pid"]
+    lab.folder(order).rename(lab.folder(order).with_name(".away"))
+    os.kill(launcher, signal.SIGKILL)
+    missing(lab, order)
+    assert alive(token) == []
+    assert alive(beside) != [], "a run beside it was ended"
+    remove_tree(lab.folder(order).with_name(".away"))
+
+
+def test_an_end_that_a_run_wrote_itself_is_none_while_its_launcher_lives(bare: Laboratory) -> None:
+    forged = json.dumps({"code": 0, "signal": None, "started_at": 1.0, "ended_at": 2.0, "reason": "exit"})
+    script = f"import time; open('../state/exit.json', 'w').write({forged!r}); print('up', flush=True); time.sleep(60)"
+    order = bare.start(bare.order(script))
+    bare.said(order, "up")
+    assert bare.look(order).status == Status.RUNNING
+    process = json.loads((bare.folder(order) / "state/pid.json").read_text())
+    bare.pool.cancel(order.workspace, order.key, grace_seconds=0)
+    bare.ended(order)
+    assert not is_alive(process)

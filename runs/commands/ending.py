@@ -1,0 +1,130 @@
+"""What becomes of a run once its attempt has ended and what it left was collected: its terminal status, once, or the queue again."""
+
+from django.utils import timezone
+
+from runs import queue
+from runs.commands.attempt import close, locked
+from runs.commands.growth import grow_datasets
+from runs.commands.harvest import LACKING, Harvest, evaluate, keep
+from runs.commands.launch import enqueue
+from runs.commands.move import move
+from runs.commands.run import end
+from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
+from runs.models import Attempt, Run
+from runs.pools.base import Exit
+from runs.queries.order import seconds_left
+from workspaces import scope
+from workspaces.access import Actor
+from workspaces.audit import Draft, Refusal, command
+from workspaces.verbs import Verb
+
+MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
+
+
+@command(Verb.RUN_ENDED, needs=None, by_system=True)
+def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
+    """The end of a run whose attempt has ended: what it left is kept, its money settled, its status moves once.
+
+    An interrupted attempt, or a launcher that was lost with a try left, puts the run back in the queue, its reservation kept.
+    """
+    run, attempt = locked(attempt)
+    newer = Attempt.objects.filter(run=run, number__gt=attempt.number).exists()
+    if attempt.status in OPEN_ATTEMPTS or not run.is_active or newer:
+        raise Refusal("This attempt is not the one that its run waits for.")
+    event.changing(run)
+    event.about = run
+    event.details |= {key: value for key, value in harvest.notes.items() if value}
+    if attempt.status == AttemptStatus.INTERRUPTED:
+        _after_interruption(event, run, attempt, harvest)
+        return run
+    is_lost = attempt.status == AttemptStatus.LOST
+    lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
+    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0:
+        event.verb = Verb.RUN_REQUEUED
+        keep(event, run, harvest.records, attempt_number=attempt.number)
+        _requeue(event, run)
+        return run
+    status, code = end_of(
+        exit_code=attempt.exit_code,
+        reason=attempt.exit_reason,
+        said_done=harvest.said_done,
+        wants_done=run.agent_version.completion == "done",
+    )
+    if run.status == RunStatus.CANCELLING and is_lost:
+        status, code = RunStatus.CANCELLED, "cancelled"
+    kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
+    if status == RunStatus.SUCCEEDED:
+        evaluate(event, run, harvest.scores)
+        grow_datasets(event, run, attempt)
+    event.details |= {
+        "status": status,
+        "artifacts": kept,
+        "exit": {"code": attempt.exit_code, "signal": attempt.exit_signal, "reason": attempt.exit_reason},
+    }
+    words = _words(attempt, code) or (run.reason if harvest.lacking else "")
+    end(event, run=run, status=status, reason_code=code, reason=f"{words} {harvest.lacking}".strip())
+    queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place among the runs at once
+    return run
+
+
+@command(Verb.RUN_REQUEUED, needs=None, by_system=True)
+def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest | None = None) -> Run:
+    """Labsite, or its machine, was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt
+    (contracts.md E). A run that was being cancelled is cancelled; one that has used up its time has timed out."""
+    run, attempt = locked(attempt)
+    if attempt.status not in OPEN_ATTEMPTS:
+        raise Refusal("The end of this attempt is on record already.")
+    event.changing(run)
+    event.about = run
+    close(event, run, attempt, ended, AttemptStatus.INTERRUPTED)
+    _after_interruption(event, run, attempt, harvest or Harvest())
+    return run
+
+
+@command(Verb.RUN_OUTPUTS_COLLECTED, needs=None, by_system=True)
+def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
+    """What an ended attempt has left and could not be collected by the end of its run. The run's status and its money stay as they are."""
+    run, attempt = locked(attempt)
+    if not run.is_terminal:
+        raise Refusal(f"{run.name} has not ended; its outputs are collected at its end.")
+    event.changing(run)
+    event.about = run
+    event.details |= {key: value for key, value in harvest.notes.items() if value}
+    event.details["artifacts"] = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
+    before = run.reason.partition(LACKING)[0].strip()
+    event.change(run, reason=f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000])
+    return run
+
+
+# --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _after_interruption(event: Draft, run: Run, attempt: Attempt, harvest: Harvest) -> None:
+    keep(event, run, harvest.records, attempt_number=attempt.number)
+    if run.status == RunStatus.CANCELLING:
+        event.verb = Verb.RUN_CANCELLED
+        end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
+    elif seconds_left(run) <= 0:
+        event.verb = Verb.RUN_ENDED
+        words = "It was interrupted when its time was used up."
+        end(event, run=run, status=RunStatus.TIMED_OUT, reason_code="wall_limit", reason=words)
+    else:
+        event.verb = Verb.RUN_REQUEUED
+        _requeue(event, run)
+
+
+def _requeue(event: Draft, run: Run) -> None:
+    move(event, run, RunStatus.QUEUED, queued_at=timezone.now())
+    enqueue(event, run=run)
+
+
+def _words(attempt: Attempt, code: str) -> str:
+    words = {
+        "exit_code": f"The program ended with exit code {attempt.exit_code}.",
+        "signal": f"The program was ended by signal {attempt.exit_signal}.",
+        "wall_limit": "The wall limit was reached.",
+        "ended_without_done": "The program ended without saying that it was done.",
+        "budget_exceeded": f"The run's {attempt.exit_reason.replace('_', ' ')} was reached.",
+        "launcher_lost": "The process that watched over the run was lost, and no try is left.",
+    }
+    return words.get(code, "")

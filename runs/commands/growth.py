@@ -1,0 +1,61 @@
+"""What a run has made for live datasets, as it said in `dataset` lines: part of the command that ends the run."""
+
+from typing import Any
+
+from runs.commands.harvest import OWN_PATHS
+from runs.models import Artifact, Attempt, Run, RunLine
+from workspaces.audit import Draft
+from workspaces.commands.live_dataset import Piece, grow
+from workspaces.models import Dataset, NotFound
+
+MAX_PIECES = 100  # of one run
+SHOWN = 20
+
+
+def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
+    """Add each named output to the live dataset that its line names. What cannot be added is kept as an artifact and named in the event: a run
+    may name a file that it did not write, or a dataset that is not here or does not grow."""
+    lines = RunLine.objects.filter(attempt=attempt, type="dataset").order_by("number")[: MAX_PIECES + 1]
+    said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines[:MAX_PIECES]}
+    if not said:
+        return
+    pieces: dict[str, list[Piece]] = {}
+    missed: list[str] = []
+    for (name, path), body in said.items():
+        artifact = _artifact(run, attempt, path)
+        if artifact is None or not artifact.blob.bytes:
+            missed.append(f"{path[:80]}: no such output, or an empty one")
+        else:
+            pieces.setdefault(name, []).append(Piece(path=path, blob=artifact.blob, records=_count(body)))
+    for name, found in sorted(pieces.items()):  # one order of locks for all runs
+        dataset = _live(name)
+        if dataset is None:
+            missed.append(f"{name[:80]}: no live dataset of this workspace")
+            continue
+        added = grow(event, dataset=dataset, pieces=found, run_id=run.pk, by=run.requested_by)
+        event.details.setdefault("grown", []).append(
+            {"dataset": dataset.slug, "pieces": len(added), "records": sum(row.records for row in added)}
+        )  # fmt: skip
+    if missed:
+        event.details["not_added_to_datasets"] = missed[:SHOWN]
+
+
+def _live(name: str) -> Dataset | None:
+    try:
+        dataset = Dataset.objects.find(name)
+    except NotFound:
+        return None
+    return dataset if dataset.is_live else None
+
+
+def _artifact(run: Run, attempt: Attempt, path: str) -> Artifact | None:
+    """The output of that path, or where it had to be moved because the run had used the path before."""
+    moved = f"{OWN_PATHS}attempt-{attempt.number}/outputs/{path}"
+    found = {row.path: row for row in Artifact.objects.filter(run=run, path__in=[path, moved]).select_related("blob")}
+    return found.get(moved) or found.get(path)
+
+
+def _count(body: dict[str, Any]) -> int:
+    """Records as the run says; lines that say nothing count none."""
+    records = body.get("records")
+    return records if isinstance(records, int) and not isinstance(records, bool) and records > 0 else 0

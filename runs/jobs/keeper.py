@@ -1,0 +1,150 @@
+"""The files of one ended attempt, put into the store one by one. Each is remembered, so that a second try starts where the first ended."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected
+from runs.jobs import lease
+from runs.models import Attempt, KeptFile, RunLine, Watch
+from runs.pools.base import READABLE, Pool, PoolError
+from workspaces import scope, store
+from workspaces.models import Workspace
+from workspaces.units import plural
+
+CHUNK = 1 << 20
+MAX_OUTPUTS = 2_000
+SHOWN = 20
+LEASE_SECONDS = 30  # a collector that was killed is replaced after it
+RENEW_SECONDS = 10
+TURN_SECONDS = 10  # then others have theirs: one run's many files keep nobody else waiting for long
+
+
+class TurnOver(Exception):
+    """It gets on, and has had its turn; the rest comes in the next one."""
+
+
+class Keeper:
+    """Collects one attempt under a lease, which it renews while bytes flow. `notes` say what was left out, and why."""
+
+    def __init__(self, place: Pool, attempt: Attempt) -> None:
+        self._place, self._attempt = place, attempt
+        self._workspace = Workspace.objects.get(pk=scope.current_id())
+        self._known = {row.path: row for row in KeptFile.objects.filter(attempt=attempt)}
+        self._began = self._renewed = time.monotonic()
+        self._has_more = False
+        self.unreadable: list[str] = []
+        self.notes: dict[str, Any] = {}
+
+    def keep_records(self) -> None:
+        """Log and lines. What is no plain file in their place is none of labsite's, and is left."""
+        for name in sorted(READABLE):
+            path = f"{OWN_PATHS}attempt-{self._attempt.number}/{name}"
+            try:
+                first = self._place.read(self._workspace.pk.hex, self._attempt.key, name, offset=0, limit=CHUNK)
+            except PoolError as error:
+                self.notes.setdefault("records_left_out", {})[name] = error.reason
+                continue
+            if first:
+                self._keep(path, None, self._record(name))
+
+    def keep_outputs(self) -> None:
+        """Every output. Raises TurnOver, PoolError where they cannot be listed, StoreFull where the store has no room; one that cannot be read is
+        counted, and keeps no other from being kept."""
+        listed = self._place.outputs(self._workspace.pk.hex, self._attempt.key)
+        names_too_long = []
+        for entry in listed[:MAX_OUTPUTS]:
+            path = _path_of(entry.path, self._attempt)
+            if len(path) > MAX_PATH:
+                names_too_long.append(entry.path[:200])
+                continue
+            try:
+                self._keep(path, entry.bytes, self._output(entry.path))
+            except PoolError:
+                self.unreadable.append(entry.path[:200])
+        named = _named(self._attempt)
+        missing = sorted(named.keys() - {entry.path for entry in listed})
+        self.notes |= {
+            "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
+            "outputs_not_plain_files": getattr(listed, "skipped", 0),
+            "outputs_unreadable": (names_too_long + self.unreadable)[:SHOWN],
+            "artifacts_not_found": [path[:200] for path in missing[:SHOWN]],
+        }
+
+    @property
+    def lacking(self) -> str:
+        """A sentence about what is left to be collected; empty where nothing is."""
+        if not self.unreadable:
+            return ""
+        count = plural(len(self.unreadable), "file", "files")
+        return f"{LACKING}: {count} could not be read. The run folder stays in the pool, and collecting is tried again."
+
+    def _keep(self, path: str, size: int | None, pieces: Iterable[bytes]) -> None:
+        region, workspace = self._workspace.region, self._workspace.pk
+        known = self._known.get(path)
+        if known is not None and size in (None, known.bytes) and store.renew(region, workspace, known.sha256):
+            return
+        if self._has_more and time.monotonic() - self._began > TURN_SECONDS:
+            raise TurnOver
+        sha256, count = store.put_stream(region, workspace, self._while_held(pieces))
+        row, _ = KeptFile.objects.update_or_create(attempt=self._attempt, path=path, defaults={"sha256": sha256, "bytes": count})
+        self._known[path] = row
+        self._has_more = True
+
+    def _while_held(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            if time.monotonic() - self._renewed > RENEW_SECONDS:
+                lease.renew(self._attempt.pk, LEASE_SECONDS)
+                self._renewed = time.monotonic()
+                if self._has_more:  # it gets on: a worker that dies now has not died in vain
+                    Watch.objects.filter(attempt=self._attempt).update(collect_tries=1)
+            yield piece
+
+    def _output(self, path: str) -> Iterator[bytes]:
+        with self._place.open_output(self._workspace.pk.hex, self._attempt.key, path) as file:
+            yield from _pieces(file)
+
+    def _record(self, name: str) -> Iterator[bytes]:
+        offset = 0
+        while piece := self._place.read(self._workspace.pk.hex, self._attempt.key, name, offset=offset, limit=CHUNK):
+            offset += len(piece)
+            yield piece
+
+
+def collected(attempt: Attempt) -> tuple[Collected, ...]:
+    """What lies in the store of an attempt, under the names that its run gave."""
+    named = {_path_of(path, attempt): said for path, said in _named(attempt).items()}
+    found = []
+    for row in KeptFile.objects.filter(attempt=attempt).order_by("path"):
+        name, said = row.path.rsplit("/", 1)[-1], named.get(row.path, {})
+        if row.path.startswith(OWN_PATHS) and row.path.count("/") == 2 and name in READABLE:
+            kind = "log" if name.endswith(".log") else "lines"
+            found.append(Collected(row.path, name, kind, {"attempt": attempt.number}, row.sha256, row.bytes))
+        else:
+            metadata = dict(said.get("metadata") or {})
+            found.append(
+                Collected(row.path, str(said.get("name") or name), str(said.get("kind") or "file"), metadata, row.sha256, row.bytes)
+            )
+    return tuple(found)
+
+
+def _named(attempt: Attempt) -> dict[str, dict[str, Any]]:
+    """What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/."""
+    lines = RunLine.objects.filter(attempt=attempt, type="artifact").order_by("number")
+    return {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
+
+
+def _path_of(output: str, attempt: Attempt) -> str:
+    """The artifact's path. What a run puts below labsite's own paths is kept, and stands for nothing of labsite's."""
+    return f"{OWN_PATHS}attempt-{attempt.number}/outputs/{output}" if output.startswith(OWN_PATHS) else output
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while True:
+        try:
+            piece = file.read(CHUNK)
+        except OSError as error:
+            raise PoolError(f"the file cannot be read: {error.strerror}") from error
+        if not piece:
+            return
+        yield piece

@@ -1,0 +1,63 @@
+"""The facts that an admission is decided upon, as they stand now. It only reads; a command has locked the ledger before, so that they hold
+until it commits."""
+
+from datetime import datetime
+
+from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, WorkspaceFacts
+from runs.queries.at_once import count_at_work
+from runs.queries.frozen import Prepared
+from workspaces import scope
+from workspaces.models import DatasetVersion, Unit, Workspace
+from workspaces.queries.workspace import creation_steps
+from workspaces.standings import standings
+
+
+def admission_facts(prepared: Prepared, *, now: datetime, is_approved: bool = False) -> Facts:
+    workspace = Workspace.objects.get(pk=scope.current_id())
+    version, pool, contract = prepared.version, prepared.pool, prepared.contract
+    asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros, Unit.STORAGE_BYTES: 0, Unit.RUNS: 1}
+    return Facts(
+        workspace=WorkspaceFacts(
+            name=workspace.name,
+            status=workspace.status,
+            missing=tuple(step.missing for step in creation_steps(workspace) if not step.is_done),
+        ),
+        agent=AgentFacts(
+            name=prepared.agent.name,
+            version=version.number,
+            kind=version.kind,
+            slots=version.slots,
+            pools=tuple(version.allowed_pools.order_by("pool__slug").values_list("pool__slug", flat=True)),
+        ),
+        pool=PoolFacts(
+            slug=pool.slug,
+            slots=pool.slots,
+            isolation=pool.isolation,
+            isolation_words=pool.get_isolation_display(),
+            is_accepting=pool.is_accepting and pool.engine.is_accepting,
+        ),
+        holdout=HoldoutFacts(
+            in_contract=contract.holdout_id is not None,
+            inputs=tuple(
+                entry.label
+                for entry in prepared.inputs
+                if entry.dataset_version is not None and entry.dataset_version.role == DatasetVersion.Role.HOLDOUT
+            ),
+            accepted=contract.accepts_no_isolation_reason,
+        ),
+        limits=tuple(
+            LimitFacts(
+                name=standing.name,
+                unit=standing.unit,
+                window=standing.window,
+                amount=standing.amount,
+                mode=standing.mode,
+                used=standing.used,
+                reserved=standing.reserved,
+                asked=asked[Unit(standing.unit)],
+                until=standing.until,
+            )
+            for standing in standings(now=now, runs_at_once=count_at_work())
+        ),
+        is_approved=is_approved,
+    )

@@ -1,0 +1,88 @@
+"""A launch request with every name looked up in the open workspace and every version fixed; nothing is decided here."""
+
+from runs.launch import LaunchRequest
+from runs.models import Artifact
+from runs.queries.frozen import Prepared, ResolvedInput
+from runs.queries.parameters import checked_parameters
+from runs.reservation import TooLittle, reservation
+from workspaces.audit import Refusal
+from workspaces.models import Agent, AgentVersion, Benchmark, Dataset, DatasetVersion, NotFound, Pool
+from workspaces.queries.registry import current_contract
+
+
+def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
+    """Raises NotFound for names that are not here, Refusal with its field for what no run could be made of. A draft's parameters are not checked."""
+    benchmark = Benchmark.objects.find(request.benchmark)
+    contract = current_contract(benchmark.pk)
+    if contract is None:
+        raise Refusal(f"{benchmark.name} has no contract yet; publish one before runs are measured by it.", field="benchmark_id")
+    agent = Agent.objects.find(request.agent)
+    versions = AgentVersion.objects.filter(agent=agent).order_by("-number")
+    version = versions.filter(number=request.agent_version).first() if request.agent_version else versions.first()
+    if version is None:
+        raise Refusal(f"{agent.name} has no {'such version' if request.agent_version else 'version yet; publish one'}.", field="agent_id")
+    pool = (
+        Pool.objects.find(request.pool, "engine") if request.pool else Pool.objects.select_related("engine").filter(is_default=True).first()
+    )
+    if pool is None:
+        raise Refusal("Name a pool; this workspace has no default pool.", field="compute_pool_id")
+    inputs = (*map(_dataset_input, request.datasets), *map(_artifact_input, request.artifacts))
+    slugs = [entry.slug for entry in inputs]
+    twice = next((slug for slug in slugs if slugs.count(slug) > 1), None)
+    if twice:
+        raise Refusal(f"{twice} is named twice among the inputs.", field="dataset_ids")
+    try:
+        asked = reservation(
+            budget_gpu_ms=request.gpu_ms, wall_seconds=version.wall_seconds, slots=version.slots, milli_gpu_per_slot=pool.milli_gpu_per_slot
+        )
+    except TooLittle as fault:
+        raise Refusal(str(fault), field="budget") from fault
+    return Prepared(
+        benchmark=benchmark,
+        contract=contract,
+        agent=agent,
+        version=version,
+        pool=pool,
+        inputs=inputs,
+        parameters=request.parameters if is_draft else checked_parameters(request.parameters, version),
+        seed=request.seed,
+        wall_seconds=asked.wall_seconds,
+        gpu_ms=asked.gpu_ms,
+        api_micros=request.api_micros,
+    )
+
+
+def _dataset_input(text: str) -> ResolvedInput:
+    """A dataset's newest version, `<dataset>@<number>`, or a version by its own id."""
+    name, _, number = text.partition("@")
+    try:
+        dataset = Dataset.objects.find(name)
+    except NotFound:
+        version = DatasetVersion.objects.find(name, "dataset") if not number else None
+        if version is None:
+            raise
+        dataset = version.dataset
+    else:
+        rows = DatasetVersion.objects.filter(dataset=dataset).order_by("-number")
+        if number and not (number.isascii() and number.isdigit() and len(number) < 9):
+            raise NotFound("dataset version")
+        version = rows.filter(number=int(number)).first() if number else rows.first()
+        if version is None and number:
+            raise NotFound("dataset version")
+    if version is None:
+        raise Refusal(f"{dataset.name} has no version yet; upload one.", field="dataset_ids")
+    return ResolvedInput(
+        slug=dataset.slug, kind="dataset", sha256=version.content_hash, label=f"{dataset.slug}@{version.number}", dataset_version=version
+    )
+
+
+def _artifact_input(text: str) -> ResolvedInput:
+    artifact = Artifact.objects.find(text, "blob", "run")
+    slug = "".join(character if character.isascii() and character.isalnum() else "-" for character in artifact.name.lower()).strip("-")[:64]
+    return ResolvedInput(
+        slug=slug or artifact.pk.hex,
+        kind="artifact",
+        sha256=artifact.blob.sha256,
+        label=f"{artifact.name} of {artifact.run.name}",
+        artifact=artifact,
+    )

@@ -1,0 +1,125 @@
+"""Game records: what is written can be read by others, what others write can be read, and what is none is refused in words."""
+
+import contextlib
+import random
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples.autogo.bundle import load
+
+go: Any = load("go_board")
+gtp: Any = load("gtp")
+peer: Any = load("gtp_peer")
+playout: Any = load("playout")
+sgf: Any = load("sgf")
+
+
+def played(size: int, below: Any, komi: float = 7.5, **names: str) -> tuple[Any, Any]:
+    """A random game as a record, and its last board."""
+    board, moves = go.Board(size), []
+    while not board.is_over:
+        moves.append(playout.random_move(board, below))
+        board.play(moves[-1])
+    return sgf.Record(size, komi, tuple(moves), sgf.result_of(board.score(komi)), **names), board
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(2, 9),
+    source=st.randoms(use_true_random=False),
+    komi=st.integers(-40, 40).map(lambda halves: halves / 2),
+    black=st.text(max_size=20).map(lambda text: text.replace("\r", "")),
+    comment=st.text(alphabet="ab]\\[;() \n:ü", max_size=30),
+)
+def test_what_is_written_is_read(size: int, source: Any, komi: float, black: str, comment: str) -> None:
+    record, _ = played(size, source.randrange, komi, black=black, white="another", comment=comment)
+    assert sgf.read(sgf.write(record)) == [record]
+    assert sgf.read(sgf.write(record) * 3) == [record] * 3
+
+
+def read_by_sgfmill(text: str) -> tuple[int, float, str, list[Any]]:
+    """Size, komi, result and moves by an independent library: (colour, point or None)."""
+    game = import_module("sgfmill.sgf").Sgf_game.from_string(text)
+    moves = [node.get_move() for node in game.get_main_sequence()[1:]]
+    return game.get_size(), game.get_komi(), game.get_root().get("RE"), moves
+
+
+def test_independent_parsers_read_what_is_written(gnugo: str, tmp_path: Path) -> None:
+    """GNU Go's parser plays the record and has the same stones; sgfmill, where it is installed, has the same moves as well."""
+    source = random.Random(5)  # noqa: S311  # a game is no secret
+    for size in (5, 7, 9):
+        record, board = played(size, source.randrange, 5.5, black="a]b\\c", comment="d[e];f(")
+        text = sgf.write(record)
+        (tmp_path / "game.sgf").write_text(text, encoding="utf-8")
+        with peer.Peer([gnugo, "--mode", "gtp"], name="GNU Go") as reader:
+            reader.ask(f"loadsgf {tmp_path / 'game.sgf'}")
+            for colour, word in enumerate(gtp.WORDS):
+                named = reader.ask(f"list_stones {word}").split()
+                assert sorted(gtp.read_vertex(size, vertex) for vertex in named) == go.members(board.stones[colour])
+            assert reader.ask("query_boardsize") == str(size)
+            assert float(reader.ask("get_komi")) == 5.5
+        if util.find_spec("sgfmill"):
+            moves = [("bw"[turn % 2], None if move == size * size else divmod(move, size)) for turn, move in enumerate(record.moves)]
+            assert read_by_sgfmill(text) == (size, 5.5, record.result, moves)
+
+
+def test_the_main_line_of_what_others_write_is_read() -> None:
+    text = r"""
+    (;GaMe[1]FF[4]SZ[9]KM[6.5]PB[One \] two\\]C[a
+    b\
+    c];B[ee]C[x](;W[cc];B[])(;W[gg](;B[aa])(;B[bb])))
+    (;GM[1]SZ[5];B[tt];W[aa])
+    """
+    first, second = sgf.read(text.replace("GaMe", "GM"))
+    assert (first.size, first.komi, first.black, first.result) == (9, 6.5, "One ] two\\", "?")
+    assert first.comment == "a\n    b    c"
+    assert first.moves == (4 * 9 + 4, 6 * 9 + 2, 81)
+    assert (second.size, second.komi, second.moves) == (5, 0.0, (25, 20))
+    assert sgf.read("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("(;SZ[5];B[aa]", "ends within a game tree"),
+        ("(;SZ[5];B[aa]))", r"\) outside a game tree, at character 15"),
+        ("(;SZ[5];B[aa", "a value without an end"),
+        ("(;SZ[5]) hello", "a property outside a node, at character 9|neither"),
+        ("(SZ[5])", "a property outside a node"),
+        ("[5]", "a property outside a node|without a property"),
+        ("()", "a game tree without a node"),
+        ("(;SZ[5]B[aa]~)", "neither a game tree nor a space|ends within"),
+        ("(;SZ[19];B[aa])", r"SZ\[19\] is not a board of 2 to 9"),
+        ("(;B[aa])", r"SZ\[19\]"),
+        ("(;SZ[5:6])", r"SZ\[5:6\]"),
+        ("(;SZ[²])", r"SZ\[²\]"),
+        ("(;GM[2]SZ[5])", "is not Go"),
+        ("(;SZ[5]KM[nan])", r"KM\[nan\] is not a komi"),
+        ("(;SZ[5]AB[aa])", "set-up stones"),
+        ("(;SZ[5];B[aa];B[bb])", "move 2 is out of turn"),
+        ("(;SZ[5];B[fa])", r"move 1, \[fa\], is not on the board"),
+        ("(;SZ[5];B[a])", "is not on the board"),
+        ("(" * 200_000, "ends within a game tree"),
+    ],
+)
+def test_what_is_no_game_record_is_refused(text: str, part: str) -> None:
+    with pytest.raises(sgf.SgfError, match=part):
+        sgf.read(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="();[]\\BWSZab5 \n", max_size=40))
+def test_no_text_brings_another_error(text: str) -> None:
+    with contextlib.suppress(sgf.SgfError):
+        assert all(record.size in range(2, 10) for record in sgf.read(text))
+
+
+def test_a_text_beyond_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sgf, "MAX_CHARACTERS", 10)
+    with pytest.raises(sgf.SgfError, match="10 are read at most"):
+        sgf.read("(;SZ[5]C[123])")

@@ -1,0 +1,193 @@
+"""What cannot be collected ends its run all the same, once, with what could be kept and a sentence why; the rest comes later. On the real store."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from rq.timeouts import JobTimeoutException
+
+from runs.commands.ending import finish_run
+from runs.jobs import collect as collecting
+from runs.jobs.keeper import Keeper
+from runs.jobs.sweep import sweep_workspace
+from runs.lifecycle import RunStatus
+from runs.models import Evaluation, Run
+from runs.pools.base import PoolError
+from runs.pools.local import LocalPool
+from tests.factories_runs import collect, make_laboratory
+from tests.runs.attempts import content, folder_of, kept, settled
+from tests.runs.ended import THREE_FILES, collect_late, ended_attempt, fresh, putting
+from workspaces.models import AuditEvent, EngineSlot
+from workspaces.store import StoreFull
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up at the second try, and try again at once."""
+    monkeypatch.setattr(collecting, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(collecting, "MIN_TRIES", 2)
+    monkeypatch.setattr(collecting, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(collecting, "LATE_RETRY_SECONDS", 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small disk of its own needs a mount: run as root")
+def test_a_full_disk_ends_the_run_with_what_has_room_and_the_rest_comes_later(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, impatient: None
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)], check=True)
+    try:
+        monkeypatch.setattr(settings, "LABSITE_REGIONS", {**settings.LABSITE_REGIONS, "local": disk / "store"})
+        (disk / "store").mkdir()
+        code = b"import os\nfor name in 'abcd':\n    open(f'../outputs/{name}', 'wb').write(os.urandom(2 * 2**20))\n"
+        laboratory = make_laboratory(code=code)
+        run, attempt = ended_attempt(laboratory)
+        collect(laboratory)
+        waiting = fresh(laboratory, run)
+        assert (waiting.status, waiting.spent_gpu_ms > 0) == (RunStatus.RUNNING, True)
+        with laboratory.opened():
+            assert not EngineSlot.objects.exists()
+        sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+        assert folder_of(laboratory, attempt).exists(), "what is still to be collected was swept"
+        collect(laboratory)
+        done = fresh(laboratory, run)
+        assert done.status == RunStatus.SUCCEEDED
+        assert "no room left" in done.reason
+        with laboratory.opened():
+            assert {"a", "b"} <= set(kept(run)) < {"a", "b", "c", "d", ".labsite/attempt-1/stdout.log"}
+            assert not list((disk / "store" / laboratory.workspace.pk.hex / "incoming").iterdir())
+        settled(laboratory)
+        collect_late(laboratory, attempt)
+        assert (fresh(laboratory, run).reason, folder_of(laboratory, attempt).exists()) == (done.reason, True)
+
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        collect_late(laboratory, attempt)
+        late = fresh(laboratory, run)
+        assert (late.status, late.ended_at, late.spent_gpu_ms) == (done.status, done.ended_at, done.spent_gpu_ms)
+        assert late.reason == "Some of its outputs were collected later."
+        with laboratory.opened():
+            assert {"a", "b", "c", "d"} <= set(kept(run))
+            assert AuditEvent.objects.filter(verb="run.outputs_collected").count() == 1
+        assert not folder_of(laboratory, attempt).exists()
+        settled(laboratory)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_one_file_that_cannot_be_read_keeps_none_of_the_others(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    laboratory = make_laboratory(code=THREE_FILES)
+    run, attempt = ended_attempt(laboratory)
+    opened = LocalPool.open_output
+
+    def broken(self: LocalPool, workspace: str, key: str, path: str) -> Any:
+        if path == "b":
+            raise PoolError("input/output error")
+        return opened(self, workspace, key, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalPool, "open_output", broken)
+        collect(laboratory)
+        done = fresh(laboratory, run)
+        assert (done.status, done.reason.startswith("Not all outputs could be collected: 1 file")) == (RunStatus.SUCCEEDED, True)
+        with laboratory.opened():
+            assert {"a", "c"} == {path for path in kept(run) if "/" not in path}
+        sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+        collect_late(laboratory, attempt)
+        assert folder_of(laboratory, attempt).exists()
+    collect_late(laboratory, attempt)
+    with laboratory.opened():
+        assert content(laboratory, run, "b") == b"b" * 1000
+        assert AuditEvent.objects.filter(verb="run.outputs_collected").count() == 1
+    assert not folder_of(laboratory, attempt).exists()
+    collect_late(laboratory, attempt)  # once more is harmless
+    settled(laboratory)
+
+
+def test_a_folder_that_vanished_ends_the_run_with_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "MISSING_GRACE_SECONDS", 0)
+    laboratory = make_laboratory(code=THREE_FILES)
+    run, attempt = ended_attempt(laboratory)
+
+    def cut(number: int, whole: bytes) -> None:
+        if whole == b"b" * 1000:
+            folder_of(laboratory, attempt).rename(folder_of(laboratory, attempt).with_name("away"))
+            raise JobTimeoutException("the job's time is up")
+
+    putting(monkeypatch, cut)
+    with pytest.raises(JobTimeoutException):
+        collect(laboratory)
+    collect(laboratory)
+    done = fresh(laboratory, run)
+    assert (done.status, done.reason) == (RunStatus.SUCCEEDED, "Not all outputs could be collected: the run folder is gone.")
+    with laboratory.opened():
+        assert "a" in kept(run)
+        assert "b" not in kept(run)
+        assert Evaluation.objects.get(run=run).value == 0.5
+    settled(laboratory)
+
+
+@pytest.mark.parametrize("where", ["keep_outputs", "finish_run"])
+def test_what_no_one_foresaw_does_not_hold_the_run_for_ever(monkeypatch: pytest.MonkeyPatch, impatient: None, where: str) -> None:
+    laboratory = make_laboratory(code=THREE_FILES)
+    run, attempt = ended_attempt(laboratory)
+    finish = finish_run
+
+    def broken(*_: object, **given: Any) -> Run:
+        if where == "finish_run" and not given["harvest"].artifacts:
+            return finish(**given)
+        raise ZeroDivisionError("as no one foresaw")
+
+    monkeypatch.setattr(Keeper if where == "keep_outputs" else collecting, where, broken)
+    collect(laboratory)
+    assert fresh(laboratory, run).is_active, "it is tried again for a while"
+    collect(laboratory)
+    done = fresh(laboratory, run)
+    assert (done.status, "ZeroDivisionError" in done.reason) == (RunStatus.SUCCEEDED, True)
+    sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert (folder_of(laboratory, attempt) / "outputs" / "a").exists(), "what was not collected is lost"
+    settled(laboratory)
+
+
+def test_a_collector_that_dies_each_time_does_not_try_for_ever(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    monkeypatch.setattr(collecting, "MAX_TRIES", 3)
+    laboratory = make_laboratory(code=THREE_FILES)
+    run, _ = ended_attempt(laboratory)
+
+    def die(number: int, whole: bytes) -> None:
+        raise KeyboardInterrupt
+
+    putting(monkeypatch, die)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            collect(laboratory)
+    assert fresh(laboratory, run).is_active
+    collect(laboratory)
+    done = fresh(laboratory, run)
+    assert (done.status, "cut off 3 times" in done.reason) == (RunStatus.SUCCEEDED, True)
+    settled(laboratory)
+
+
+def test_a_store_that_is_full_says_so_to_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its patience is over a full store is no end: the run waits, and ends as it should once there is room."""
+    monkeypatch.setattr(collecting, "RETRY_SECONDS", 0)
+    laboratory = make_laboratory(code=THREE_FILES)
+    run, _ = ended_attempt(laboratory)
+
+    def full(number: int, whole: bytes) -> None:
+        raise StoreFull(28, "There is no room left in the store.")
+
+    with monkeypatch.context() as patched:
+        putting(patched, full)
+        for _ in range(5):
+            collect(laboratory)
+        assert fresh(laboratory, run).status == RunStatus.RUNNING
+    collect(laboratory)
+    done = fresh(laboratory, run)
+    assert (done.status, done.reason) == (RunStatus.SUCCEEDED, "")
+    settled(laboratory)

@@ -1,0 +1,24 @@
+"""A decision's lines as `parts/checklist.html` takes them: certificates, verdicts before there is one, and the copy that an approver reads. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+VERDICTS = {"pass": "yes", "warn": "unknown", "wait": "unknown", "approval": "person", "refuse": "no"}  # of runs.admission.Answer
+URGENCY = ("no", "person", "unknown", "yes")
+
+
+def checks(lines: Iterable[Any]) -> list[dict[str, str]]:
+    """Lines of `Verdict.as_json()`, what stands in the way first, else in their order: rules before limits. The words hold observed and
+    required with their arithmetic, so the figures are not said again beside them."""
+    found = [_check(line) for line in lines if isinstance(line, dict)]
+    return sorted(found, key=lambda check: URGENCY.index(check["verdict"]))
+
+
+def _check(line: dict[str, Any]) -> dict[str, str]:
+    return {
+        "name": str(line.get("name", "")),
+        "verdict": VERDICTS.get(str(line.get("answer")), "unknown"),
+        "line": f"{line.get('words', '')} {line.get('way_out') or ''}".strip(),
+        "observed": "",
+        "required": "",
+    }

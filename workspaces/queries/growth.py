@@ -1,0 +1,112 @@
+"""How a live dataset grows: records by day, what waits for a window, and the windows that were cut."""
+
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Sum
+from django.db.models.functions import TruncDate
+
+from workspaces.models import Dataset, DatasetPiece, DatasetVersion
+
+DAYS_SHOWN = 28
+WINDOWS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    dataset: Dataset
+    number: int
+    records: int
+    pieces: int
+    created_at: datetime
+    made_by_runs: tuple[uuid.UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """`days` are (local day, records added), the last `DAYS_SHOWN` without a gap; `waiting_records` stand in no window yet."""
+
+    total_records: int
+    total_pieces: int
+    waiting_records: int
+    waiting_pieces: int
+    days: tuple[tuple[date, int], ...]
+    windows: tuple[WindowRow, ...]
+    windows_count: int
+
+    @property
+    def chart(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        return [("records", self.cumulative)]
+
+    @property
+    def cumulative(self) -> list[tuple[float, float]]:
+        """Records in all at the end of each shown day, by days before today, as a chart takes them."""
+        total = self.total_records - sum(count for _, count in self.days)
+        points = []
+        for place, (_, count) in enumerate(self.days):
+            total += count
+            points.append((float(place - len(self.days) + 1), float(total)))
+        return points
+
+
+def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
+    """Growth of one live dataset by the days of `zone`, an IANA name."""
+    pieces = DatasetPiece.objects.filter(dataset=dataset)
+    sums = pieces.aggregate(records=Sum("records"), pieces=Count("pk"))
+    waiting = pieces.filter(window=None).aggregate(records=Sum("records"), pieces=Count("pk"))
+    first = today - timedelta(days=DAYS_SHOWN - 1)
+    by_day: Counter[date] = Counter()
+    rows = pieces.filter(created_at__date__gte=first - timedelta(days=1)).annotate(
+        day=TruncDate("created_at", tzinfo=ZoneInfo(zone or "UTC"))
+    )
+    for day, records in rows.values_list("day").annotate(Sum("records")).values_list("day", "records__sum"):
+        by_day[day] += records or 0
+    windows = list(
+        dataset.windows.annotate(held=Count("window_pieces"), records=Sum("window_pieces__records")).order_by("-window_number")[
+            :WINDOWS_SHOWN
+        ]
+    )
+    makers: dict[uuid.UUID, dict[uuid.UUID, None]] = {}
+    for window_id, run_id in DatasetPiece.objects.filter(window__in=windows).order_by("number").values_list("window_id", "made_by_run_id"):
+        makers.setdefault(window_id or dataset.pk, {})[run_id] = None
+    return Growth(
+        total_records=sums["records"] or 0,
+        total_pieces=sums["pieces"] or 0,
+        waiting_records=waiting["records"] or 0,
+        waiting_pieces=waiting["pieces"] or 0,
+        days=tuple((first + timedelta(days=place), by_day[first + timedelta(days=place)]) for place in range(DAYS_SHOWN)),
+        windows=tuple(
+            WindowRow(
+                dataset=window, number=window.window_number or 0, records=getattr(window, "records") or 0, pieces=getattr(window, "held"),
+                created_at=window.created_at, made_by_runs=tuple(makers.get(window.pk, {})),
+            )
+            for window in windows
+        ),
+        windows_count=dataset.windows.count(),
+    )  # fmt: skip
+
+
+def growing(*, since: datetime) -> list[tuple[Dataset, int, int]]:
+    """Live datasets with records in all and records since an instant, the most grown first; and datasets that got a version since."""
+    live = Dataset.objects.filter(is_live=True).annotate(total=Sum("pieces__records"))
+    fresh = dict(
+        DatasetPiece.objects.filter(created_at__gte=since)
+        .values_list("dataset")
+        .annotate(Sum("records"))
+        .values_list("dataset", "records__sum")
+    )
+    found = [(row, getattr(row, "total") or 0, fresh.get(row.pk, 0) or 0) for row in live]
+    versions = DatasetVersion.objects.filter(created_at__gte=since, dataset__is_live=False, dataset__window_of=None).select_related(
+        "dataset"
+    )
+    found += [(version.dataset, version.records or 0, version.records or 0) for version in versions.order_by("-created_at")[:20]]
+    return sorted(found, key=lambda entry: (-entry[2], entry[0].slug))
+
+
+def makers_of(window: Dataset) -> list[uuid.UUID]:
+    """The runs whose pieces a window holds, in the order of their pieces."""
+    rows = DatasetPiece.objects.filter(window=window).order_by("number").values_list("made_by_run_id", flat=True)
+    return list(dict.fromkeys(rows))

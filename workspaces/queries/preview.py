@@ -1,0 +1,91 @@
+"""The beginning of a stored file as text or as a table, without executing anything of it: no format is parsed that could call for more."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+
+from workspaces import scope, store
+from workspaces.models import DatasetFile, NotFound
+
+BYTES = 65_536
+ROWS, COLUMNS, CELL = 20, 12, 120
+LINES, LINE = 40, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A table (`head` and `rows`), or `lines` of text, or neither where the bytes are no text. `is_cut`: there is more."""
+
+    kind: str  # table, text, binary
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
+def preview_of(file: DatasetFile) -> Preview:
+    """The first 64 KiB of a file. CSV and TSV by their endings, JSON lines as a table of the first line's keys, other UTF-8 as lines."""
+    try:
+        pieces = store.open(file.blob.region, scope.current_id(), file.blob.sha256, start=0, end=BYTES)
+        content = b"".join(pieces)
+    except store.StoreMissing as error:
+        raise NotFound("file") from error
+    is_cut = file.blob.bytes > len(content)
+    text = _text(content, is_cut)
+    if text is None:
+        return Preview("binary", is_cut=is_cut)
+    ending = file.path.rsplit(".", 1)[-1].lower()
+    table = _table(text, ending, is_cut)
+    if table is not None:
+        return table
+    lines = text.splitlines()
+    return Preview("text", lines=tuple(line[:LINE] for line in lines[:LINES]), is_cut=is_cut or len(lines) > LINES)
+
+
+def _text(content: bytes, is_cut: bool) -> str | None:
+    if b"\x00" in content:
+        return None
+    for back in range(4 if is_cut else 1):  # the piece may end within a character
+        try:
+            return content[: len(content) - back].decode()
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+def _table(text: str, ending: str, is_cut: bool) -> Preview | None:
+    whole = text.rsplit("\n", 1)[0] if is_cut else text  # a last line may be half
+    if ending in ("csv", "tsv"):
+        try:
+            read = csv.reader(io.StringIO(whole), delimiter="\t" if ending == "tsv" else ",")
+            rows = [_cells(row) for row, _ in zip(read, range(ROWS + 2), strict=False)]
+        except csv.Error:
+            return None
+        return Preview("table", head=rows[0], rows=tuple(rows[1 : ROWS + 1]), is_cut=is_cut or len(rows) > ROWS + 1) if rows else None
+    if ending in ("jsonl", "ndjson"):
+        return _json_lines(whole, is_cut)
+    return None
+
+
+def _json_lines(text: str, is_cut: bool) -> Preview | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        found = [json.loads(line) for line in lines[:ROWS]]
+    except (ValueError, RecursionError):
+        return None
+    if not found or not all(isinstance(entry, dict) for entry in found):
+        return None
+    head = list(dict.fromkeys(str(key) for entry in found for key in entry))[:COLUMNS]
+    rows = tuple(tuple(_cell(entry.get(key, "")) for key in head) for entry in found)
+    return Preview("table", head=tuple(key[:CELL] for key in head), rows=rows, is_cut=is_cut or len(lines) > ROWS)
+
+
+def _cells(row: list[str]) -> tuple[str, ...]:
+    cells = [_cell(cell) for cell in row[:COLUMNS]]
+    return tuple([*cells, "…"] if len(row) > COLUMNS else cells)
+
+
+def _cell(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"

@@ -1,0 +1,43 @@
+"""What people do with a live dataset: let runs add to it, and cut a window."""
+
+from django.http import HttpResponseBase
+from django.urls import reverse
+
+from workspaces.commands.live_dataset import cut_window, make_live
+from workspaces.forms.dataset import LiveForm, WindowForm
+from workspaces.models import Dataset
+from workspaces.pages import PageRequest, redirect
+from workspaces.views.form_page import form_page
+
+
+def dataset_live(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = LiveForm(request.POST or None, initial={"window_records": found.window_records})
+
+    def save(form: LiveForm) -> HttpResponseBase:
+        make_live(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    title = f"How {found.name} grows" if found.is_live else f"Let runs add to {found.name}"
+    lead = "Each run that names it in a `dataset` line adds its output as a piece. Runs read windows, which are frozen."
+    trail, above = _above(request, found)
+    return form_page(request, form, save, title=title, submit="Save", lead=lead, trail=trail, back=above)
+
+
+def dataset_window(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = WindowForm(request.POST or None)
+
+    def save(form: WindowForm) -> HttpResponseBase:
+        window = cut_window(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, window.slug)
+
+    lead = "A window is frozen: it holds what has been added since the last one, and runs name it by its content."
+    trail, above = _above(request, found)
+    return form_page(request, form, save, title=f"Cut a window of {found.name}", submit="Cut window", lead=lead, trail=trail, back=above)
+
+
+def _above(request: PageRequest, dataset: Dataset) -> tuple[tuple[tuple[str, str], ...], str]:
+    slug = request.workspace.slug
+    above = reverse("dataset", args=[slug, dataset.slug])
+    return (("Datasets", reverse("dataset-list", args=[slug])), (dataset.name, above)), above
