@@ -70,7 +70,7 @@ class Ground:
             assert not QueueItem.objects.exists()
             assert not EngineSlot.objects.exists()
             assert not Run.objects.exclude(status__in=sorted(TERMINAL)).exists()
-            ends = AuditEvent.objects.filter(verb__in=("run.ended", "run.cancelled"))
+            ends = AuditEvent.objects.filter(verb__in=("run.ended", "run.cancelled", "run.overran"))
             assert ends.count() == Run.objects.count()
             assert set(LedgerAccount.objects.filter(side="reserved").values_list("balance", flat=True)) == {0}
 

@@ -25,11 +25,12 @@ OPTIONAL = frozenset({"gpu_hours", "datasets"})
 
 
 def run_launch(request: PageRequest) -> HttpResponseBase:
-    """GET shows the form, filled from the address (`scores=<run>`: to score that run); POST with `act=check` looks, with `act=launch` launches. Any other POST is a draft."""
+    """GET shows the form, filled from the address (`scores=<run>`: to score that run); POST with `act=check` looks, with `act=launch` launches.
+    Any other POST is a draft."""
     scoring = score_launch(request.GET["scores"]) if request.method != "POST" and "scores" in request.GET else None
     given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else request.GET
     act = request.POST.get("act", "")
-    form = LaunchForm(given if given else None, launch_choices(), is_draft=act not in ("check", "launch"))
+    form = LaunchForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
         return _page(request, form, _look(form) if form.is_bound else None, scoring=scoring)
     if not form.is_valid():

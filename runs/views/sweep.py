@@ -65,7 +65,7 @@ def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
 def sweep_new(request: PageRequest) -> HttpResponseBase:
     """GET shows the form, filled from the address; POST with `act=launch` asks for the sweep, any other looks what it would be."""
     given = request.POST if request.method == "POST" else request.GET
-    form = SweepForm(given if given else None, launch_choices())
+    form = SweepForm(given if given or request.method == "POST" else None, launch_choices())
     if request.method != "POST":
         return _form(request, form)
     if not form.is_valid():

@@ -12,6 +12,7 @@ import pstats
 import statistics
 import sys
 import time
+from datetime import timedelta
 
 import django
 
@@ -74,7 +75,7 @@ def written(laboratory: Laboratory) -> Run:
         score_runs(actor=laboratory.owner, scores={run: (0.84, 0.012)})
         line = b"epoch 1234 step 123456 loss 0.412345 accuracy 0.8123\n"
         add_artifact(actor=laboratory.owner, run=run, path=".labsite/attempt-1/stdout.log", content=line * (LOG_BYTES // len(line)))
-        set_run(actor=laboratory.owner, run=run, status="running", started_at=run.created_at)
+        set_run(actor=laboratory.owner, run=run, status="running", started_at=run.created_at - timedelta(hours=1))
     return run
 
 

@@ -28,7 +28,7 @@ def used() -> set[str]:
     python = [path.read_text() for app in ("labsite", "workspaces", "runs") for path in (ROOT / app).rglob("*.py")]
     scripts = [path.read_text() for path in (ROOT / "static" / "js").glob("*.js")]
     markup = {name for text in (*templates, *python) for name in borne(text)}
-    attributes = {name for text in python for name in re.findall(r"\"class\": \"([\w-]+)\"", text)}
+    attributes = {name for text in python for value in re.findall(r"\"class\": \"([^\"]+)\"", text) for name in value.split()}
     spelled = {name for text in python for name in re.findall(r"\"([a-z]+-(?:[a-z]+(?=\")|\{))", text)}  # ansi-{colour}
     return markup | attributes | spelled | {name for text in scripts for name in re.findall(r"[a-zA-Z][\w-]*", text)}
 

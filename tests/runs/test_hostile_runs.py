@@ -97,7 +97,7 @@ for name, lines in (("metrics", {metrics!r}), ("events", {events!r})):
 
 def said_at_the_end(run: Run) -> dict[str, Any]:
     """Details of the event of its end."""
-    payload = EventPayload.objects.get(event__verb="run.ended", event__subject_id=run.pk)
+    payload = EventPayload.objects.get(event__verb__in=("run.ended", "run.overran"), event__subject_id=run.pk)
     return dict(payload.body["details"])
 
 

@@ -338,8 +338,10 @@ def test_a_cancel_is_offered_to_whom_it_would_be_carried_out_for() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         run = launch(laboratory)
-        people = {role: make_member(laboratory.workspace, role, role) for role in (Role.VIEWER, Role.RESEARCHER, Role.OPERATOR)}
-        everyone = {"own": laboratory.owner, **people}
+        people: dict[str, Actor] = {
+            str(role): make_member(laboratory.workspace, role, role) for role in (Role.VIEWER, Role.RESEARCHER, Role.OPERATOR)
+        }
+        everyone: dict[str, Actor] = {"own": laboratory.owner, **people}
         offered = {name: may_cancel(actor, rights_of(actor, laboratory.workspace.pk), run) for name, actor in everyone.items()}
         assert offered == {"own": True, Role.VIEWER: False, Role.RESEARCHER: False, Role.OPERATOR: True}
         for role in (Role.VIEWER, Role.RESEARCHER):

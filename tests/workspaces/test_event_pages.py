@@ -55,7 +55,9 @@ def test_the_page_tells_who_did_what_and_why(lab: Any) -> None:
     text = page(lab[2])
     assert "Lab-Owner changed settings of Lab" in text
     assert "we live &lt;b&gt;there&lt;/b&gt;" in text
-    assert "3 events, not sealed yet" in re.sub(r"\s+", " ", text)
+    said = re.sub(r"\s+", " ", text)
+    assert "3 events, not verified yet" in said
+    assert "not sealed yet · those below were recomputed just now and hold" in said
 
 
 def test_an_event_shows_what_changed(lab: Any) -> None:

@@ -345,7 +345,7 @@ def test_a_month_limit_set_in_mid_month_counts_what_was_promised_and_spent_befor
 @pytest.mark.django_db
 def test_a_month_whose_limit_goes_and_comes_again_misses_nothing(lab: Actor) -> None:
     now = timezone.now()
-    monthly = {"actor": lab, "unit": Unit.GPU_MS, "window": Limit.Window.MONTH, "mode": Limit.Mode.STOP}
+    monthly: dict[str, Any] = {"actor": lab, "unit": Unit.GPU_MS, "window": Limit.Window.MONTH, "mode": Limit.Mode.STOP}
     set_limit(amount=6 * HOUR, **monthly)
     promise(lab, 1, now)
     remove_limit(reason="not now", **monthly)

@@ -47,7 +47,7 @@ def heading(lab: Any, path: str) -> str:
 
 
 def home(lab: Any) -> str:
-    return lab[2].get("/workspaces/lab/").content.decode()
+    return str(lab[2].get("/workspaces/lab/").content.decode())
 
 
 def test_nothing_is_claimed_before_anybody_has_looked(lab: Any) -> None:

@@ -77,27 +77,13 @@ def list_versions(request: ApiRequest, agent: str, cursor: Cursor = "", limit: S
     return {"items": [agent_version_out(request, found, row) for row in page.items], "next": page.next}
 
 
-@routes.get("/agents/{agent}/versions/{agentversion}", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentVersionOut)
-def get_version(request: ApiRequest, agent: str, agentversion: str) -> Any:
-    """One version, by number or id, with its code's manifest."""
-    found = Agent.objects.find(agent)
-    return agent_version_out(request, found, agent_version_row(find_agent_version(found, agentversion)))
-
-
-@routes.get("/agents/{agent}/versions/{agentversion}/files/{path:file}", needs=Permission.VIEW, kind=Kind.AGENT)
-def get_file(request: ApiRequest, agent: str, agentversion: str, file: str) -> HttpResponseBase:
-    """The content of one file of the code, as an attachment."""
-    found = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), file)
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
-
-
 @routes.post("/agents/{agent}/versions", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
 def post_version(request: ApiRequest, agent: str, body: AgentVersionIn) -> Any:
     """Publish the next version with its code in the body."""
     return Status(201, _published(request, agent, body, lambda: [_stored(file) for file in body.files]))
 
 
-@routes.post(
+@routes.post(  # stands before the versions by number, which would take `upload` for one
     "/agents/{agent}/versions/upload", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201, streams=True
 )
 def upload_version(request: ApiRequest, agent: str) -> Any:
@@ -110,6 +96,20 @@ def upload_version(request: ApiRequest, agent: str) -> Any:
         fault = error.errors()[0]
         raise Refusal(f"{fault['msg']}.", field=".".join(["spec", *(str(part) for part in fault["loc"])])) from error
     return Status(201, _published(request, agent, spec, lambda: uploads.receive_bundle(request, "bundle")))
+
+
+@routes.get("/agents/{agent}/versions/{agentversion}", needs=Permission.VIEW, kind=Kind.AGENT, response=AgentVersionOut)
+def get_version(request: ApiRequest, agent: str, agentversion: str) -> Any:
+    """One version, by number or id, with its code's manifest."""
+    found = Agent.objects.find(agent)
+    return agent_version_out(request, found, agent_version_row(find_agent_version(found, agentversion)))
+
+
+@routes.get("/agents/{agent}/versions/{agentversion}/files/{path:file}", needs=Permission.VIEW, kind=Kind.AGENT)
+def get_file(request: ApiRequest, agent: str, agentversion: str, file: str) -> HttpResponseBase:
+    """The content of one file of the code, as an attachment."""
+    found = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), file)
+    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
 
 
 def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive: Callable[[], list[StoredFile]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from runs.commands.launch import launch_run
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Artifact, Run, Sweep
+from runs.models import Artifact, Evaluation, Run, Sweep
 from runs.pools.isolation import Isolation, available
 from workspaces import scope
 from workspaces.access import Actor, Role
@@ -78,11 +78,9 @@ def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root
 def start(*, workspace: Workspace, researcher: Actor, say: Say, seconds: float) -> None:
     """Launch what the plan names, each once what it rests on is there; waits at most `seconds` for that."""
     deadline = time.monotonic() + seconds
-    with scope.open_workspace(workspace.pk):
-        for entry in plan.SELF_PLAY_RUNS:
-            _launch(researcher, entry)
-            say(f"{entry.key} is launched")
     steps: tuple[tuple[str, Callable[[], bool]], ...] = (
+        (plan.SELF_PLAY_RUNS[0].key, lambda: _launch(researcher, plan.SELF_PLAY_RUNS[0])),
+        (plan.SELF_PLAY_RUNS[1].key, lambda: _other_games(researcher)),
         (plan.SWEEP.name, lambda: _sweep(researcher, plan.SWEEP)),
         (plan.ARENA_RUN.key, lambda: _launch(researcher, plan.ARENA_RUN)),
     )
@@ -107,6 +105,17 @@ def _launch(researcher: Actor, entry: plan.RunPlan) -> bool:
     if request is None:
         return False
     launch_run(actor=researcher, request=request)
+    return True
+
+
+def _other_games(researcher: Actor) -> bool:
+    """All further games, once the first run's are cut into windows: pieces are cut as they come, and the sweep is to learn from the same games
+    wherever the laboratory is made."""
+    if not Dataset.objects.filter(slug=plan.SELF_PLAY.window(max(plan.SWEEP.shared.windows))).exists():
+        _refuse_failures(Run.objects.filter(name=plan.SELF_PLAY_RUNS[0].key))
+        return False
+    for entry in plan.SELF_PLAY_RUNS[1:]:
+        _launch(researcher, entry)
     return True
 
 
@@ -139,13 +148,16 @@ def _request(entry: plan.RunPlan) -> LaunchRequest | None:
 
 
 def _checkpoints(sweep_name: str) -> list[str] | None:
-    """Ids of the checkpoints of a sweep's members, in their order; None while one of them runs."""
+    """Ids of the checkpoints of a sweep's members, the best by its own score first, as an arena scores the first; None while one runs."""
     sweep = Sweep.objects.filter(name=sweep_name).first()
     members = list(Run.objects.filter(sweep=sweep, retry_of=None).order_by("sweep_member")) if sweep else []
     _refuse_failures(members)
     if sweep is None or len(members) < sweep.members or any(RunStatus(run.status) not in TERMINAL for run in members):
         return None
-    return [Artifact.objects.filter(run=run, kind="checkpoint").latest("created_at").pk.hex for run in members]
+    metric = plan.FAST_LEARNING.metric
+    shares = {each.run_id: each.value for each in Evaluation.objects.filter(run__in=members, metric=metric).order_by("created_at")}
+    best_first = sorted(members, key=lambda run: -shares.get(run.pk, 0.0))
+    return [Artifact.objects.filter(run=run, kind="checkpoint").latest("created_at").pk.hex for run in best_first]
 
 
 def _refuse_failures(runs: Any) -> None:

@@ -1,16 +1,90 @@
-"""Modules of the agents' bundles, for tests: imported here where they need the standard library alone, else asked in the pool's Python."""
+"""The agents' bundles, for tests: their modules, imported here where they need the standard library alone, else asked in the pool's Python;
+their programs, run as a pool runs them."""
 
+import hashlib
 import importlib
 import json
+import os
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labsite.examples.autogo import bundles
+from labsite.examples.autogo import bundles, plan
 
 COMMON = bundles.AGENTS / bundles.COMMON
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@dataclass
+class Ended:
+    """A run of an agent that has ended."""
+
+    folder: Path
+    code: int
+    stdout: str
+    stderr: str
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in lines(self.folder / "events.jsonl") if event["type"] == kind]
+
+    def metric(self, key: str) -> list[float]:
+        return [point["value"] for point in lines(self.folder / "metrics.jsonl") if point["key"] == key]
+
+    def output(self, name: str) -> Path:
+        return self.folder / "outputs" / name
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of a run."""
+
+    kind: str
+    files: tuple[Path, ...]
+
+
+def dataset(*files: Path) -> Given:
+    return Given("dataset", files)
+
+
+def artifact(*files: Path) -> Given:
+    return Given("artifact", files)
+
+
+def pool_python() -> str:
+    """The Python that the local pool runs programs with, whether or not it is there yet."""
+    runs = os.environ.get("LABSITE_RUNS") or ("/var/lib/labsite" if os.getuid() == 0 else str(Path.home() / ".local/state/labsite"))
+    return os.environ.get("LABSITE_POOL_PYTHON") or f"{runs}/python/bin/python"
+
+
+def start(
+    python: str,
+    folder: Path,
+    agent: plan.AgentPlan,
+    inputs: dict[str, Given] | None = None,
+    params: dict[str, Any] | None = None,
+    *,
+    seed: int = 7,
+    seconds: float = 110,
+) -> Ended:
+    """Make a run folder, unpack the agent's bundle into it, start its argv there and wait for the end."""
+    (folder / "code").mkdir(parents=True)
+    for name, content in bundles.bundle_files(agent.bundle).items():
+        (folder / "code" / name).write_bytes(content)
+    described = []
+    for slug, given in (inputs or {}).items():
+        (folder / "inputs" / slug).mkdir(parents=True)
+        for number, path in enumerate(given.files, start=1):
+            shutil.copyfile(path, folder / "inputs" / slug / f"{number:06d}-{path.name}")
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in given.files)).hexdigest()
+        described.append({"slug": slug, "kind": given.kind, "version": "1", "sha256": digest})
+    (folder / "job.json").write_text(json.dumps({"schema": "labsite.job.v1", "seed": seed, "params": params or {}, "inputs": described}))
+    argv = [python, *agent.argv[1:]]
+    environment = {**ENVIRONMENT, "LABSITE_JOB": str(folder / "job.json")}
+    done = subprocess.run(argv, cwd=folder / "code", env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    return Ended(folder, done.returncode, done.stdout, done.stderr)
 
 
 def load(name: str) -> Any:

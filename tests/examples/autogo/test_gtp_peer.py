@@ -52,6 +52,7 @@ def test_a_refusal_is_the_peers_own_and_it_goes_on() -> None:
             "import time\nfor turn in range(600):\n    print('x', end='', flush=True)\n    time.sleep(0.05)",
             "has not answered 'name' within",
         ),
+        ("import sys\nwhile True:\n    sys.stdout.write('\\r' * 65536)\nimport time\ntime.sleep(1)", "has not answered 'name' within"),
         (ECHO + "    print('hello\\n')", "answers 'name' with 'hello', which begins with neither = nor ?"),
         (ECHO + "    print('\\n\\n\\n')", "which begins with neither"),
         (ECHO + "    print('=99 me\\n')", "under the id 99; it was asked under 1"),

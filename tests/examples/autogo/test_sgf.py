@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import warnings
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,10 @@ def test_what_is_written_is_read(size: int, source: Any, komi: float, black: str
 
 def read_by_sgfmill(text: str) -> tuple[int, float, str, list[Any]]:
     """Size, komi, result and moves by an independent library: (colour, point or None)."""
-    game = import_module("sgfmill.sgf").Sgf_game.from_string(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its docstrings' escapes, where it is compiled here for the first time
+        library = import_module("sgfmill.sgf")
+    game = library.Sgf_game.from_string(text)
     moves = [node.get_move() for node in game.get_main_sequence()[1:]]
     return game.get_size(), game.get_komi(), game.get_root().get("RE"), moves
 

@@ -2,7 +2,8 @@
 
 It knows stones, the board's edge and whose turn it is, and begins with random weights; nothing of how Go is played is put in. It has no
 weights that depend on the size of the board. All is seen by the side to move: a value of 1 is a sure win of the side to move.
-Arrays are float32; the same weights and the same batch give the same bits on the same machine and numpy.
+Arrays are float32; the same weights and the same batch give the same bits on the same machine, with the same numpy and as many threads
+(a run of one slot has one).
 """
 
 import json

@@ -1,7 +1,8 @@
 """Train the network on windows of self-play: a checkpoint, its losses, and a match against the network that it started from.
 
 Inputs: one dataset or more with positions of one board size; at most one checkpoint to go on from, else random weights of the run's seed.
-A share of the games is kept apart to validate on. The same job gives the same checkpoint, bit for bit, on the same machine and numpy.
+A share of the games is kept apart to validate on. The same job gives the same checkpoint, bit for bit, on the same machine
+with the same numpy and as many threads.
 """
 
 import copy
