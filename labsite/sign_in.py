@@ -5,7 +5,7 @@ from typing import Any
 from allauth.account.forms import LoginForm
 
 
-class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
+class SignInForm(LoginForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         login, password = self.fields["login"], self.fields["password"]

@@ -3,75 +3,39 @@
 Every step looks first whether it is done, so that it can be called again after an interruption and changes nothing twice.
 """
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any
 
 from labsite.examples.autogo import bundles, plan
+from labsite.examples.ground import WORDS, NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
 from runs.commands.launch import launch_run
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Artifact, Evaluation, Run, Sweep
-from runs.pools.isolation import Isolation, available
 from workspaces import scope
-from workspaces.access import Actor, Role
-from workspaces.commands.agent import create_agent, publish_agent_version
+from workspaces.access import Actor
 from workspaces.commands.benchmark import create_benchmark, publish_contract
-from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset
-from workspaces.commands.limit import set_limit
 from workspaces.commands.live_dataset import make_live
-from workspaces.commands.member import add_member
-from workspaces.commands.objective import set_objective
-from workspaces.commands.pool import bind_pool
-from workspaces.commands.workspace import activate_workspace, create_workspace
-from workspaces.models import Agent, Benchmark, Dataset, Limit, Membership, Objective, Pool, Unit, User, Workspace
-from workspaces.queries.workspace import find_workspace
+from workspaces.models import Benchmark, Dataset, User, Workspace
 
-Say = Callable[[str], None]
-WORDS = "the example laboratory"
 POLL_SECONDS = 0.5
-
-
-class NotReady(RuntimeError):
-    """A step has to wait; the sentence says for what."""
 
 
 def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root: bool, say: Say) -> Workspace:
     """Workspace, people, pool, limits, objective, registry. Opens scopes itself."""
-    wanted = plan.WORKSPACE
-    workspace = find_workspace(slug)
-    if workspace is None:
-        assert admin.user is not None
-        workspace = create_workspace(
-            actor=admin, slug=slug, name=wanted.name, owners=[admin.user], zone=wanted.zone, week_start=wanted.week_start - 1,
-            billing_account=wanted.billing_account, cost_centre=wanted.cost_centre, boundary_kind=wanted.boundary_kind,
-            boundary_reason=wanted.boundary_reason, visibility=wanted.visibility, region=wanted.region,
-        )  # fmt: skip
-        say(f"workspace {slug} created")
+    workspace = make_workspace(plan.WORKSPACE, slug=slug, admin=admin, say=say)
     with scope.open_workspace(workspace.pk):
-        for user, role in ((researcher, Role.RESEARCHER), (approver, Role.APPROVER)):
-            if not Membership.objects.filter(user=user).exists():
-                add_member(actor=admin, user=user, role=role)
-        if not Pool.objects.filter(slug="local").exists():
-            isolation = next(iter(available(as_root)), Isolation.NONE)
-            bind_pool(actor=admin, engine="local", slug="local", slots=2, isolation=isolation.value, is_default=True)
-        _limits(admin)
+        furnish(plan.WORKSPACE, admin=admin, researcher=researcher, approver=approver, as_root=as_root)
         for benchmark in plan.BENCHMARKS:
             _benchmark(admin, benchmark)
-        if not Objective.objects.filter(is_current=True).exists():
-            set_objective(
-                actor=admin, statement=wanted.objective, benchmark=wanted.objective_benchmark, target=float(wanted.objective_target), due_on=None
-            )  # fmt: skip
+        aim(plan.WORKSPACE, admin=admin)
         _live_dataset(admin, plan.SELF_PLAY)
         for agent in plan.AGENTS:
-            _agent(admin, agent)
-        workspace.refresh_from_db()
-        if workspace.status == Workspace.Status.CONFIGURING:
-            activate_workspace(actor=admin)
-            say(f"{slug} is open for launches")
+            make_agent(agent, bundles.bundle_files(agent.bundle), admin=admin)
+        open_for_launches(workspace, admin=admin, say=say)
     return workspace
 
 
@@ -125,7 +89,7 @@ def _sweep(researcher: Actor, wanted: plan.SweepPlan) -> bool:
     request = _request(wanted.shared)
     if request is None:
         return False
-    create_sweep(actor=researcher, name=wanted.name, space=_plain(wanted.space), request=request, purpose=wanted.purpose)
+    create_sweep(actor=researcher, name=wanted.name, space=plain(wanted.space), request=request, purpose=wanted.purpose)
     return True
 
 
@@ -142,7 +106,7 @@ def _request(entry: plan.RunPlan) -> LaunchRequest | None:
             return None
         checkpoints += found
     return LaunchRequest(
-        benchmark=entry.benchmark, agent=entry.agent, datasets=windows, artifacts=tuple(checkpoints), parameters=_plain(entry.params),
+        benchmark=entry.benchmark, agent=entry.agent, datasets=windows, artifacts=tuple(checkpoints), parameters=plain(entry.params),
         seed=entry.seed, name=entry.key, reason=entry.reason,
     )  # fmt: skip
 
@@ -166,18 +130,6 @@ def _refuse_failures(runs: Any) -> None:
             raise NotReady(f"{run.name} ended as {run.get_status_display()}: {run.reason}")
 
 
-def _limits(admin: Actor) -> None:
-    wanted = plan.WORKSPACE
-    limits = (
-        (Unit.GPU_MS, Limit.Window.WEEK, wanted.gpu_ms_per_week, Limit.Mode.STOP),
-        (Unit.GPU_MS, Limit.Window.RUN, wanted.gpu_ms_per_run, Limit.Mode.APPROVAL),
-        (Unit.RUNS, Limit.Window.NOW, wanted.max_concurrent_runs, Limit.Mode.STOP),
-    )
-    for unit, window, amount, mode in limits:
-        if not Limit.objects.filter(unit=unit, window=window, mode=mode).exists():
-            set_limit(actor=admin, unit=unit, window=window, amount=amount, mode=mode, reason=WORDS)
-
-
 def _benchmark(admin: Actor, entry: plan.BenchmarkPlan) -> None:
     benchmark = Benchmark.objects.filter(slug=entry.slug).first() or create_benchmark(
         actor=admin, slug=entry.slug, name=entry.name, description=entry.description
@@ -194,19 +146,3 @@ def _live_dataset(admin: Actor, entry: plan.LiveDatasetPlan) -> None:
     )  # fmt: skip
     if not dataset.is_live:
         make_live(actor=admin, dataset=dataset, window_records=entry.window_records, reason=WORDS)
-
-
-def _agent(admin: Actor, entry: plan.AgentPlan) -> None:
-    if Agent.objects.filter(slug=entry.slug).exists():
-        return
-    files = [receive_file(path, [content]) for path, content in bundles.bundle_files(entry.bundle).items()]
-    agent = create_agent(actor=admin, slug=entry.slug, name=entry.name, part=entry.role)
-    publish_agent_version(
-        actor=admin, agent=agent, argv=list(entry.argv), files=files, kind=entry.kind, parameter_schema=_plain(entry.parameters),
-        slots=entry.slots, wall_seconds=entry.wall_seconds, memory_bytes=entry.memory_bytes, completion=entry.completion,
-    )  # fmt: skip
-
-
-def _plain(value: object) -> dict[str, Any]:
-    """Read-only mappings as JSON holds them."""
-    return dict(json.loads(json.dumps(value, default=dict)))

@@ -5,7 +5,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
-from labsite.examples.w2s.plan import HOUR_MS, MIB, WorkspacePlan
+from labsite.examples.ground import HOUR_MS, AgentPlan, WorkspacePlan
 
 Parameters = MappingProxyType[str, Any]
 
@@ -36,23 +36,6 @@ class LiveDatasetPlan:
 
     def window(self, number: int) -> str:
         return f"{self.slug}-window-{number}"
-
-
-@dataclass(frozen=True, slots=True)
-class AgentPlan:
-    """`bundle` is a name for bundles.bundle_files; `parameters` a JSON Schema, draft 2020-12."""
-
-    slug: str
-    name: str
-    role: str
-    kind: Literal["train", "evaluate", "selfplay"]
-    bundle: str
-    argv: tuple[str, ...]
-    parameters: Parameters
-    completion: str = "done"
-    slots: int = 1
-    wall_seconds: int = 300
-    memory_bytes: int = 1024 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +145,7 @@ _MATCH = {
 _CHANNELS = {"channels": _whole(1, 64, 16, "Width of the network where its weights are random.")}
 
 SELFPLAY_WORKER = AgentPlan(
+    wall_seconds=300,
     slug="selfplay-worker",
     name="Self-play worker",
     role="selfplay",
@@ -185,6 +169,7 @@ SELFPLAY_WORKER = AgentPlan(
     ),
 )
 POLICY_RUNNER = AgentPlan(
+    wall_seconds=300,
     slug="policy-runner",
     name="Policy runner",
     role="trainer",
@@ -211,6 +196,7 @@ POLICY_RUNNER = AgentPlan(
     ),
 )
 ARENA_JUDGE = AgentPlan(
+    wall_seconds=300,
     slug="arena-judge",
     name="Arena judge",
     role="evaluator",

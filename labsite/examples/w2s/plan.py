@@ -5,30 +5,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
-HOUR_MS = 3_600_000
-MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspacePlan:
-    """Amounts in GPU milliseconds and runs; `week_start` is the ISO weekday."""
-
-    slug: str
-    name: str
-    objective: str
-    objective_benchmark: str
-    objective_target: Decimal
-    zone: str
-    week_start: int
-    billing_account: str
-    cost_centre: str
-    boundary_kind: str
-    boundary_reason: str
-    visibility: str
-    region: str
-    gpu_ms_per_week: int
-    gpu_ms_per_run: int
-    max_concurrent_runs: int
+from labsite.examples.ground import HOUR_MS, AgentPlan, WorkspacePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +31,6 @@ class BenchmarkPlan:
     direction: Literal["maximize", "minimize"]
     holdout: str
     samples: int
-
-
-@dataclass(frozen=True, slots=True)
-class AgentPlan:
-    """`bundle` is a name for bundles.bundle_files; `parameters` a JSON Schema, draft 2020-12."""
-
-    slug: str
-    name: str
-    role: str
-    kind: Literal["train", "evaluate"]
-    bundle: str
-    argv: tuple[str, ...]
-    parameters: MappingProxyType[str, Any]
-    completion: str = "done"
-    slots: int = 1
-    gpus: int = 0
-    wall_seconds: int = 120
-    memory_bytes: int = 1024 * MIB
-    output_bytes: int = 16 * MIB
-    log_bytes: int = MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""`manage.py example w2s`: make an example laboratory by ordinary commands; what is there already is left alone."""
+"""`manage.py example w2s` or `autogo`: make an example laboratory by ordinary commands; what is there already is left alone."""
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -10,20 +11,25 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from labsite.embedded import pool_python
 from labsite.embedded.home import Home
 from labsite.embedded.unchanged import set_stamp
-from labsite.examples.w2s import make
+from labsite.examples.autogo import make as autogo
+from labsite.examples.autogo.plan import WORKSPACE as AUTOGO
+from labsite.examples.ground import NotReady
+from labsite.examples.w2s import make as w2s
+from labsite.examples.w2s.plan import WORKSPACE as W2S
 from workspaces.access import Actor, SiteRole
 from workspaces.audit import Refusal
 from workspaces.models import User
 
 POLL_SECONDS = 0.5
+SLUGS = {"w2s": W2S.slug, "autogo": AUTOGO.slug}
 
 
 class Command(BaseCommand):
     help = "Make an example laboratory. Its people are those of the first start, or the ones that are named."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", choices=["w2s"])
-        parser.add_argument("--workspace", default="w2s-medqa", help="slug of the workspace to make")
+        parser.add_argument("name", choices=list(SLUGS))
+        parser.add_argument("--workspace", default="", help="slug of the workspace to make, where it shall not be the laboratory's own")
         parser.add_argument(
             "--as", dest="admin", default=os.environ.get("LABSITE_ADMIN_USER") or "admin", help="who creates and configures it"
         )
@@ -34,26 +40,33 @@ class Command(BaseCommand):
         parser.add_argument("--seconds", type=float, default=600, help="how long to wait for the pool's Python and for runs")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        began = time.monotonic()
+        self.deadline = time.monotonic() + options["seconds"]
         admin, researcher, approver = (self._user(options[name]) for name in ("admin", "researcher", "approver"))
         if SiteRole.CREATE_WORKSPACE not in admin.site_roles:
             raise CommandError(f"{admin.username} may not create workspaces.")
+        people: dict[str, Any] = {"admin": Actor.of(admin), "researcher": researcher, "approver": approver}
+        name, slug = options["name"], options["workspace"] or SLUGS[options["name"]]
+        set_up, start = {"w2s": (w2s.set_up, w2s.start), "autogo": (autogo.set_up, autogo.start)}[name]
         try:
-            workspace = make.set_up(
-                slug=options["workspace"], admin=Actor.of(admin), researcher=researcher, approver=approver, as_root=os.geteuid() == 0, say=self._say
-            )  # fmt: skip
+            workspace = set_up(slug=slug, as_root=os.geteuid() == 0, say=self._say, **people)
             if options["set_up_only"]:
                 return
-            while not pool_python.is_ready(settings.LABSITE_RUNS):
-                if time.monotonic() - began > options["seconds"]:
-                    raise make.NotReady("the pool's Python environment is not there yet")
-                time.sleep(POLL_SECONDS)
-            make.fill(workspace=workspace, admin=Actor.of(admin), python=settings.LABSITE_RUNS / "python" / "bin" / "python", say=self._say)
-            make.start(workspace=workspace, researcher=Actor.of(researcher), say=self._say, seconds=options["seconds"])
+            python = self._pool_python()
+            if name == "w2s":
+                w2s.fill(workspace=workspace, admin=people["admin"], python=python, say=self._say)
+            start(workspace=workspace, researcher=Actor.of(researcher), say=self._say, seconds=max(0.0, self.deadline - time.monotonic()))
             if options["stamp"]:
-                set_stamp(Home(settings.LABSITE_HOME), "example", options["name"])
-        except (Refusal, make.NotReady) as error:
+                set_stamp(Home(settings.LABSITE_HOME), f"example-{name}", name)
+        except (Refusal, NotReady) as error:
             raise CommandError(str(error)) from error
+
+    def _pool_python(self) -> Path:
+        """The pool's own Python, once it is installed."""
+        while not pool_python.is_ready(settings.LABSITE_RUNS):
+            if time.monotonic() > self.deadline:
+                raise NotReady("the pool's Python environment is not there yet")
+            time.sleep(POLL_SECONDS)
+        return Path(settings.LABSITE_RUNS) / "python" / "bin" / "python"
 
     def _user(self, username: str) -> User:
         user = User.objects.filter(username=username, is_active=True).first()

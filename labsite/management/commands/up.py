@@ -24,6 +24,7 @@ from labsite.sign_ins import sign_in_table
 MANAGE = (sys.executable, "manage.py")
 READY_SECONDS = 60.0
 WEB_WORKERS = 2
+EXAMPLES = ("w2s", "autogo")
 
 
 class Command(BaseCommand):
@@ -82,8 +83,9 @@ class _Start:
             if not pool_python.is_ready(self.runs):
                 background.append(supervisor.launch("pool-python", [sys.executable, "-m", "labsite.embedded.pool_python", str(self.runs)]))
                 self.progress("the local pool's Python is being installed; runs wait for it")
-            if os.environ.get("LABSITE_EXAMPLES") != "0" and not is_stamped(self.home, "example", "w2s"):
-                background.append(supervisor.launch("example", [*MANAGE, "example", "w2s", "--stamp"]))
+            for name in EXAMPLES if os.environ.get("LABSITE_EXAMPLES") != "0" else ():
+                if not is_stamped(self.home, f"example-{name}", name):
+                    background.append(supervisor.launch(f"example-{name}", [*MANAGE, "example", name, "--stamp"]))
             self.progress("ready")
             self.tell(sign_ins)
             supervisor.watch(servers, background)

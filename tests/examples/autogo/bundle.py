@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labsite.examples.autogo import bundles, plan
+from labsite.examples.autogo import bundles
+from labsite.examples.ground import AgentPlan
 
 COMMON = bundles.AGENTS / bundles.COMMON
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -62,7 +63,7 @@ def pool_python() -> str:
 def start(
     python: str,
     folder: Path,
-    agent: plan.AgentPlan,
+    agent: AgentPlan,
     inputs: dict[str, Given] | None = None,
     params: dict[str, Any] | None = None,
     *,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labsite.examples.autogo import plan
+from labsite.examples.ground import AgentPlan
 from tests.examples.autogo import bundle
 from tests.examples.autogo.bundle import Ended, Given
 
@@ -37,9 +37,7 @@ def gnugo() -> str:
 def launch(pool_python: str, tmp_path_factory: pytest.TempPathFactory) -> Launch:
     """Run an agent in a folder of its own, as `bundle.start` does."""
 
-    def start(
-        agent: plan.AgentPlan, inputs: dict[str, Given] | None = None, params: dict[str, Any] | None = None, *, seed: int = 7
-    ) -> Ended:
+    def start(agent: AgentPlan, inputs: dict[str, Given] | None = None, params: dict[str, Any] | None = None, *, seed: int = 7) -> Ended:
         return bundle.start(pool_python, tmp_path_factory.mktemp("run") / "folder", agent, inputs, params, seed=seed)
 
     return start

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from labsite.examples.autogo import plan
 from labsite.examples.autogo.bundles import bundle_files
+from labsite.examples.ground import AgentPlan
 from tests.examples.autogo.bundle import Ended, artifact, dataset, lines, load
 from tests.examples.autogo.conftest import Launch
 
@@ -240,7 +241,7 @@ def test_a_gnugo_that_answers_wrong_fails_the_run_in_words(
         (plan.ARENA_JUDGE, {"gnugo_levels": [11]}, "no checkpoint|gnugo_levels"),
     ],
 )
-def test_a_job_that_cannot_be_done_is_refused_in_one_line(launch: Launch, agent: plan.AgentPlan, params: dict[str, Any], part: str) -> None:
+def test_a_job_that_cannot_be_done_is_refused_in_one_line(launch: Launch, agent: AgentPlan, params: dict[str, Any], part: str) -> None:
     ended = launch(agent, None, params)
     refused(ended, next((each for each in part.split("|") if each in ended.stderr), part))
 
@@ -350,7 +351,7 @@ def test_plan_holds_together() -> None:
 def test_the_schemas_defaults_are_the_programs(launch: Launch, played: Ended, trained: Ended) -> None:
     """Giving all of them changes nothing; each program knows each parameter of its schema."""
     window, one = {"w": dataset(played.output("positions-001.npz"))}, {"checkpoint-a": artifact(checkpoint(trained))}
-    cases: tuple[tuple[plan.AgentPlan, dict[str, Any], dict[str, Any], str], ...] = (
+    cases: tuple[tuple[AgentPlan, dict[str, Any], dict[str, Any], str], ...] = (
         (plan.SELFPLAY_WORKER, {}, {"games": 3, "replay": "never"}, "games-001.sgf"),
         (plan.POLICY_RUNNER, window, {"match_games": 2}, "match.sgf"),
         (plan.ARENA_JUDGE, one, {"games": 2}, "games.sgf"),

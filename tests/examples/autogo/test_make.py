@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from labsite.examples.autogo import make, plan
+from labsite.examples.ground import NotReady
 from runs.models import Run, Sweep
 from tests.factories import make_user
 from workspaces import scope
@@ -49,7 +50,7 @@ def test_setting_up_twice_is_setting_up_once(people: tuple[Actor, User, User]) -
 def test_the_first_games_are_launched_at_once_and_the_rest_waits_for_them(people: tuple[Actor, User, User]) -> None:
     workspace = set_up(people, [])
     for _ in range(2):
-        with pytest.raises(make.NotReady, match="self-play-2 waits for the runs before it"):
+        with pytest.raises(NotReady, match="self-play-2 waits for the runs before it"):
             make.start(workspace=workspace, researcher=Actor.of(people[1]), say=lambda text: None, seconds=0)
     with scope.open_workspace(workspace.pk):
         assert list(Run.objects.values_list("name", flat=True)) == [plan.SELF_PLAY_RUNS[0].key]
