@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ def plain_static(django_test_environment: None) -> Iterator[None]:
     storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
     with override_settings(STORAGES=storages):
         yield
+
+
+@pytest.fixture(autouse=True)
+def checkpoints(tmp_path: Path) -> Iterator[Path]:
+    """Checkpoints of the test's own: the tables are emptied after it, and what was sealed of them would be missing in the next one."""
+    with override_settings(CHECKPOINTS=tmp_path / "checkpoints"):
+        yield tmp_path / "checkpoints"
 
 
 class NoSuchVariable(str):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.db import connection
 
+from runs.commands.sweep import create_sweep
+from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
 from tests.factories import make_member
@@ -122,9 +124,16 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         add_series(run, "accuracy", [0.5, 0.6, 0.7, 0.8])
         add_line(attempt, 1, "note", text=words[4])
         artifact = add_artifact(actor=owner, run=run, path="outputs/" + words[1].replace("/", "∕")[:150], content=b"x", kind="model")
+        sweep = create_sweep(
+            actor=owner, name=words[6], space={"kind": "grid", "axes": {}, "seeds": [1, 2, 3]}, purpose=words[4],
+            request=LaunchRequest(benchmark="accuracy", agent="worker", datasets=("table",), gpu_ms=HOUR // 2),
+        )  # fmt: skip
         made = copy_runs(actor=owner, pattern=run, count=30, statuses=[*ENDS], name=words[3], reason=words[4])
         score_runs(actor=owner, scores={made[0]: (0.81, 0.02), made[4]: (0.7, 0.01), made[8]: (float("nan"), None)})
+        for number, of_sweep in enumerate(made[:3], start=1):
+            set_run(actor=owner, run=of_sweep, sweep=sweep, sweep_member=number)
         values = {
+            "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
             "approval": Approval.objects.get().public_id, "limit": Limit.objects.filter(window="week").get().public_id,

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s import plan
 from labsite.examples.w2s.bundles import MAKE_TABLE, bundle_files
 
@@ -97,7 +98,7 @@ def launch(pool_python: str, tmp_path: Path) -> Launch:
     count = iter(range(100))
 
     def start(
-        agent: plan.AgentPlan,
+        agent: AgentPlan,
         inputs: dict[str, Path],
         params: dict[str, Any] | None = None,
         seed: int = 7,

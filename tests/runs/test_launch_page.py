@@ -237,7 +237,7 @@ def test_only_a_schema_that_names_nothing_is_one_field_of_json() -> None:
     assert parameters_of({"parameters": {"grid": [1]}, "name": "x"}) == {"grid": [1]}
     assert list(parameter_fields({"oneOf": [{"required": ["a"]}], "properties": {"a": {}, "b": {}}})) == ["parameters"]
     assert parameter_fields({}) == {}
-    assert list(parameter_fields({"properties": {"odd": True, "grid": {"type": ["array", "null"]}}})) == ["p.odd", "p.grid"]
+    assert list(parameter_fields({"properties": {"odd": True, "grid": {"type": ["array", "null"]}}})) == ["p.grid", "p.odd"]
 
 
 def test_free_parameters_name_the_keys_that_are_allowed(laboratory: Laboratory) -> None:

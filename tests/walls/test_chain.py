@@ -10,7 +10,6 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
-from pytest_django import Settings
 
 from labsite.clock import Clock
 from runs.jobs.seal import seal_chain
@@ -31,12 +30,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # `id` and `created_at` of the two side tables are book-keeping of the row, no part of what the record says.
 EVENT_COLUMNS = sorted(field.column for field in AuditEvent._meta.concrete_fields)
 SUBJECT_COLUMNS = sorted({field.column for field in EventSubject._meta.concrete_fields} - {"workspace_id"})
-
-
-@pytest.fixture(autouse=True)
-def checkpoints(settings: Settings, tmp_path: Path) -> Path:
-    settings.CHECKPOINTS = tmp_path / "checkpoints"
-    return tmp_path / "checkpoints"
 
 
 @pytest.fixture
