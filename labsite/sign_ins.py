@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 WORDS = {"create_workspace": "makes workspaces", "site_operator": "runs the installation", "site_auditor": "reads every audit"}
-MEMBERS = {"researcher": "launches runs in the example laboratory", "approver": "decides on requests there"}
+MEMBERS = {"researcher": "launches runs in the example laboratories", "approver": "decides on requests there"}
 
 
 def sign_in_table(people: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -12,9 +12,9 @@ def sign_in_table(people: Iterable[dict[str, Any]]) -> Iterator[str]:
     rows = [(str(person["username"]), person["password"] or "the one that you chose", _words(person)) for person in people]
     if not rows:
         return
-    names, passwords = (max(len(row[column]) for row in rows) + 3 for column in (0, 1))
-    yield f"{'user':{names}}{'password':{passwords}}what for"
-    yield from (f"{name:{names}}{password:{passwords}}{words}" for name, password, words in rows)
+    table = [("user", "password", "what for"), *rows]
+    names, passwords = (max(len(row[column]) for row in table) + 3 for column in (0, 1))
+    yield from (f"{name:{names}}{password:{passwords}}{words}" for name, password, words in table)
     yield "These passwords are shown this once. Each person changes theirs after signing in, under their own name at the top right."
 
 

@@ -14,7 +14,8 @@ from django_htmx.middleware import HtmxDetails
 from workspaces import scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, workspace_names_of
 from workspaces.audit import Denied, Refusal, record_denial
-from workspaces.models import Approval, NotFound, User, Workspace
+from workspaces.models import NotFound, User, Workspace
+from workspaces.queries.approval import count_for
 from workspaces.queries.workspace import find_workspace
 from workspaces.site_audit import record_site_denial
 
@@ -181,7 +182,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     actor: Actor | None = getattr(request, "actor", None)
     rights: Rights = getattr(request, "rights", NONE)
     workspace: Workspace | None = getattr(request, "workspace", None) if rights.may_enter and scope.is_open() else None
-    waiting = Approval.objects.filter(status=Approval.Status.PENDING).count() if workspace else 0
+    waiting = count_for(actor, rights) if workspace and actor else 0
     return {
         "workspace": workspace,
         "actor": actor,

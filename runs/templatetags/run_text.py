@@ -9,6 +9,8 @@ from runs.models import Artifact, Evaluation
 from runs.queries.artifact import RECORDS
 from runs.terminal import plain
 from workspaces import units
+from workspaces.asked_words import cost_words
+from workspaces.models import Approval
 
 register = template.Library()
 
@@ -42,6 +44,12 @@ def results(artifacts: list[Artifact]) -> list[Artifact]:
 def records(artifacts: list[Artifact]) -> list[Artifact]:
     """What every run leaves behind of itself: logs, metrics, events."""
     return [artifact for artifact in artifacts if artifact.kind in RECORDS]
+
+
+@register.filter
+def asked_cost(approval: Approval) -> str:
+    """What is asked for costs at most, such as `2.40 EUR`; empty where nothing says so."""
+    return cost_words(approval.content)
 
 
 @register.filter

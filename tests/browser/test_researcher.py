@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from runs.models import Run
 from tests.browser.conftest import Visit
 from tests.browser.laboratories import PASSWORD, stepwise_laboratory, worker
 from tests.browser.visitor import Visitor
 from tests.factories import make_member
-from tests.factories_runs import HOUR, launch
+from tests.factories_registry import make_agent_version, make_dataset_version
+from tests.factories_runs import HOUR, launch, make_laboratory
+from workspaces.commands.benchmark import publish_contract
+from workspaces.models import Benchmark
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -139,3 +143,47 @@ def test_a_score_leads_to_data_code_person_and_cost(visit: Visit, tmp_path: Path
     visitor.go(run)
     visitor.follow("accuracy", within=facts)
     visitor.reads("first-light")
+
+
+TRAINER = b"""
+import json
+with open("../outputs/model.json", "w") as model:
+    model.write("{}")
+with open("../events.jsonl", "a") as lines:
+    lines.write(json.dumps({"type": "artifact", "path": "model.json", "name": "model", "kind": "model", "metadata": {}}) + "\\n")
+"""
+JUDGE = b"""
+import json, pathlib
+inputs = sorted(path.name for path in pathlib.Path("../inputs").rglob("*") if path.is_file())
+assert any(name.endswith(".json") for name in inputs) and "table.csv" in inputs, inputs
+with open("../events.jsonl", "a") as lines:
+    lines.write(json.dumps({"type": "score", "benchmark": "accuracy", "metric": "accuracy", "value": 0.6875, "stderr": 0.02, "samples": 400}) + "\\n")
+"""
+
+
+def test_a_finished_run_is_scored_by_clicks(visit: Visit) -> None:
+    laboratory = make_laboratory(code=TRAINER)
+    with laboratory.opened():
+        holdout = make_dataset_version(laboratory.owner, "unseen", role="holdout")
+        publish_contract(
+            actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", holdout=holdout,
+            accepts_no_isolation_reason="a test",
+        )  # fmt: skip
+        make_agent_version(laboratory.owner, "judge", code=JUDGE, kind="evaluate", wall_seconds=60)
+        trained = launch(laboratory, gpu_ms=HOUR, name="teacher")
+    visitor = visit(laboratory.owner)
+    with worker(laboratory):
+        visitor.go(f"/workspaces/lab/runs/{trained.public_id}/")
+        visitor.reads("succeeded", seconds=40)
+        visitor.page.reload()
+        visitor.follow("Score this run")
+        visitor.reads("it may start")
+        for name in ("unseen", "model"):
+            assert visitor.page.get_by_label(name, exact=False).first.is_checked()
+        visitor.shoot("score")
+        visitor.press("Launch")
+        visitor.reads("Score teacher on records that it has not seen.")
+        visitor.reads("0.688", seconds=40)
+    with laboratory.opened():
+        scored = Run.objects.get(kind="evaluate")
+        assert [entry.artifact.run.name for entry in scored.inputs.exclude(artifact=None)] == ["teacher"]

@@ -76,9 +76,10 @@ def test_pages_ask_no_more_than_they_did(visited: Any) -> None:
     client, rows = visited
     counts: dict[str, int] = {}
     for route in PAGES:
-        client.get(address(route, rows))  # content types and the like are remembered from the first visit on
+        client.get(address(route, rows)).close()  # content types and the like are remembered from the first visit on
         with CaptureQueriesContext(connection) as asked:
             response = client.get(address(route, rows))
+        response.close()
         if response.status_code == 200 and not response.streaming:
             counts[route.path] = len(asked)
     kept = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 from tests.factories import make_member, make_workspace
 from tests.factories_registry import stored
@@ -14,7 +15,7 @@ from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.blob import keep_blob
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.live_dataset import Piece, cut_window, grow, make_live
-from workspaces.models import AuditEvent, Dataset, DatasetPiece, DatasetVersion, EventPayload, User, Workspace
+from workspaces.models import AuditEvent, Dataset, DatasetPiece, DatasetVersion, EventPayload, IdempotencyKey, User, Workspace
 from workspaces.verbs import Verb
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,3 +149,21 @@ def test_only_a_live_dataset_grows_and_only_who_may_cuts(lab: Lab) -> None:
             make_live(actor=owner, dataset=window)
         with pytest.raises(Refusal, match="between 1 and"):
             make_live(actor=owner, dataset=dataset, window_records=0)
+
+
+def test_a_key_cuts_one_window_although_its_answer_was_lost(lab: Lab) -> None:
+    workspace, owner, dataset = lab
+    assert owner.user
+    client = Client()
+    client.force_login(owner.user)
+    url, key = f"/api/v1/workspaces/lab/datasets/{dataset.slug}/windows", {"Idempotency-Key": "k"}
+    with scope.open_workspace(workspace.pk):
+        add(lab, 10, 20)
+    first = client.post(url, {"records": 5}, "application/json", headers=key)
+    assert first.status_code == 201, first.content
+    with scope.open_workspace(workspace.pk):
+        IdempotencyKey.objects.all().delete()
+    again = client.post(url, {"records": 5}, "application/json", headers=key)
+    assert (again.status_code, again.json()) == (201, first.json())
+    with scope.open_workspace(workspace.pk):
+        assert [piece.number for piece in DatasetPiece.objects.filter(window=None)] == [2]

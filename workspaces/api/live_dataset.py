@@ -9,7 +9,7 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, DatasetOut, Line, Size, dataset_out
+from workspaces.api.registry_shapes import Body, Cursor, DatasetOut, Line, Size, dataset_out, made_before
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.models import Dataset, DatasetPiece
 from workspaces.queries.paging import newest_first
@@ -59,7 +59,10 @@ def post_live(request: ApiRequest, dataset: str, body: LiveIn) -> Any:
 def post_window(request: ApiRequest, dataset: str, body: WindowIn | None = None) -> Any:
     """Freeze what waits as the next window, a dataset of its own; with `records`, the oldest pieces that hold at least so many."""
     records, reason = (body.records, body.reason) if body else (None, "")
-    window = cut_window(actor=request.actor, dataset=Dataset.objects.find(dataset), records=records, reason=reason)
+    found = Dataset.objects.find(dataset)
+    window = made_before(request, Dataset) or cut_window(
+        actor=request.actor, dataset=found, records=records, reason=reason, id=request.chosen_id
+    )
     return Status(201, dataset_out(request, window, versions_of(window)[0].version))
 
 

@@ -44,11 +44,19 @@ def make_live(event: Draft, *, actor: Actor, dataset: Dataset, window_records: i
 
 
 @command(Verb.DATASET_WINDOW_CUT, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
-def cut_window(event: Draft, *, actor: Actor, dataset: Dataset, records: int | None = None, reason: str = "") -> Dataset:
+def cut_window(
+    event: Draft,
+    *,
+    actor: Actor,
+    dataset: Dataset,
+    records: int | None = None,
+    reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Dataset:
     """Freeze what waits as the next window `<slug>-window-<n>`; with `records`, the oldest pieces that together hold at least so many."""
     event.reason = reason
     assert actor.user is not None
-    return cut(event, dataset=_locked(dataset), records=records, by=actor.user)
+    return cut(event, dataset=_locked(dataset), records=records, by=actor.user, id=id)
 
 
 def grow(event: Draft, *, dataset: Dataset, pieces: Sequence[Piece], run_id: uuid.UUID, by: User) -> list[DatasetPiece]:
@@ -72,7 +80,14 @@ def grow(event: Draft, *, dataset: Dataset, pieces: Sequence[Piece], run_id: uui
     return rows
 
 
-def cut(event: Draft, *, dataset: Dataset, records: int | None, by: User) -> Dataset:
+def cut(
+    event: Draft,
+    *,
+    dataset: Dataset,
+    records: int | None,
+    by: User,
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Dataset:
     """Part of the commands that cut; the dataset's row is locked, so that what arrives meanwhile waits for the next window."""
     if not dataset.is_live:
         raise Refusal(f"{dataset.name} does not grow by runs, so there is nothing to cut a window off.")
@@ -88,7 +103,7 @@ def cut(event: Draft, *, dataset: Dataset, records: int | None, by: User) -> Dat
         raise Refusal(f"A window of {records:,} records is asked for; {plural(total, 'record waits', 'records wait')}.", field="records")
     number = (dataset.windows.order_by("-window_number").values_list("window_number", flat=True).first() or 0) + 1
     window = create_named(
-        event, Dataset, actor=Actor.of(by), slug=f"{dataset.slug[:48]}-window-{number}", name=f"{dataset.name[:180]}, window {number}", id=None,
+        event, Dataset, actor=Actor.of(by), slug=f"{dataset.slug[:48]}-window-{number}", name=f"{dataset.name[:180]}, window {number}", id=id,
         description=f"Pieces {taken[0].number} to {taken[-1].number} of {dataset.name}.", origin=dataset.origin, licence=dataset.licence,
         window_of=dataset, window_number=number,
     )  # fmt: skip

@@ -1,26 +1,16 @@
 """Requests for a decision: the inbox, and one request with everything that the approver agrees to."""
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from workspaces import units
+from workspaces import ids
 from workspaces.access import Actor, Kind, Permission, Rights
+from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
 from workspaces.checklist import checks
-from workspaces.models import Approval, ApprovalVote
-
-# Keys of what is asked that say nothing to a person beside the others.
-HASHES = ("hash", "sha256")
-DEPTH = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    label: str
-    value: str
+from workspaces.models import Agent, AgentVersion, Approval, ApprovalVote, Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +21,25 @@ class Asked:
     title: str
     checks: list[dict[str, str]]
     facts: list[Fact]
+    parameters: list[Parameter]
     votes: list[ApprovalVote]
     why_not: str
     missing: int = 0
     is_open: bool = field(default=False)
 
 
-LEADING = ("limits", "benchmark", "agent", "inputs", "parameters", "seed", "pool")
-
-
 def approvals(*, status: str = "") -> "QuerySet[Approval]":
     """Requests, those of one status or all."""
     rows = Approval.objects.select_related("requested_by")
     return rows.filter(status=status) if status else rows
+
+
+def count_for(actor: Actor, rights: Rights) -> int:
+    """How many open requests wait for this person's word: those that they may decide, did not ask for, and have not decided on."""
+    if actor.user is None or not rights.allows(Permission.APPROVE, Kind.APPROVAL):
+        return 0
+    waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=timezone.now()).exclude(requested_by=actor.user)
+    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=actor.user).values("approval")).count()
 
 
 def title_of(approval: Approval) -> str:
@@ -61,13 +57,13 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     votes = votes_on(approval)
     content = approval.content if isinstance(approval.content, dict) else {"content": approval.content}
     lines = content.get("certificate")
-    rest = {key: content[key] for key in sorted(content, key=_place) if key not in ("asks", "certificate")}
     is_open = approval.status == Approval.Status.PENDING and approval.expires_at > timezone.now()
     return Asked(
         approval=approval,
         title=title_of(approval),
         checks=checks(lines) if isinstance(lines, list) else [],
-        facts=list(_facts(rest)),
+        facts=facts_of(content, dict(Pool.Isolation.choices)),
+        parameters=parameters_of(content, _schema(content)),
         votes=votes,
         why_not=_why_not(approval, actor, rights, votes) if is_open else "",
         missing=max(0, approval.quorum - sum(vote.approves for vote in votes)),
@@ -85,42 +81,10 @@ def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[Appro
     return ""
 
 
-def _place(key: str) -> tuple[int, str]:
-    return (LEADING.index(key) if key in LEADING else len(LEADING), key)
-
-
-def _facts(value: Any, label: str = "", depth: int = 0) -> list[Fact]:
-    """Labels and values of nested JSON, with units as the names of the keys say them; keys and hashes are left to the API."""
-    if isinstance(value, dict) and depth < DEPTH:
-        found: list[Fact] = []
-        for key, item in value.items():
-            if key == "id" or any(key.endswith(word) for word in HASHES):
-                continue
-            words = "" if key in ("slug", "name", "label", "limits") else _words(str(key))
-            found += _facts(_measured(str(key), item), " ".join(part for part in (label, words) if part), depth + 1)
-        return found
-    if isinstance(value, list) and depth < DEPTH and all(isinstance(item, dict) for item in value):
-        return [fact for item in value for fact in _facts(str(item["label"]) if item.get("label") else item, label, depth + 1)]
-    return [] if value in (None, "", [], {}) else [Fact(label[:1].upper() + label[1:], str(value)[:1000])]
-
-
-def _words(key: str) -> str:
-    for ending in ("_ms", "_micros", "_seconds", "_bytes"):
-        key = key.removesuffix(ending)
-    return {"gpu": "GPU time", "api": "API spend", "wall": "longest time", "milli_gpu_per_slot": "counts a slot as"}.get(
-        key, key.replace("_", " ")
-    )
-
-
-def _measured(key: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return value
-    if key.endswith("gpu_ms"):
-        return f"{units.gpu_hours(value)} GPU-hours"
-    if key.startswith("milli_gpu"):
-        return f"{Decimal(value) / 1000:f} GPU"
-    if key.endswith("_micros"):
-        return units.money(value) if value else None
-    if key.endswith("_seconds"):
-        return units.duration(value)
-    return units.size(value) if key.endswith("_bytes") else value
+def _schema(content: dict[str, Any]) -> Any:
+    """The parameter schema of the agent version that is asked for; None where the request names none that is here."""
+    agent = content.get("agent")
+    if not isinstance(agent, dict) or not isinstance(agent.get("version"), int):
+        return None
+    pk, _ = ids.spellings(Agent.prefix, str(agent.get("id", "")))
+    return AgentVersion.objects.filter(agent=pk, number=agent["version"]).values_list("parameter_schema", flat=True).first() if pk else None

@@ -68,7 +68,7 @@ def _decode(cursor: str) -> object:
 
 def _read_place(cursor: str) -> Place:
     found = _decode(cursor)
-    if not isinstance(found, list) or not all(isinstance(part, str | int | float) for part in found):
+    if not isinstance(found, list) or not found or not all(isinstance(part, str | int | float) for part in found):
         raise BadCursor(NOT_OURS)
     return tuple(found)
 

@@ -5,10 +5,12 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.commands.agent import change_agent, create_agent, publish_agent_version
+from workspaces.downloads import attachment
 from workspaces.forms.agent import AgentEditForm, AgentForm, AgentVersionForm
 from workspaces.models import Agent, Pool
 from workspaces.pages import PageRequest, redirect
-from workspaces.queries.registry import agent_rows, agent_versions_of
+from workspaces.queries.code import bundle_of, code_of
+from workspaces.queries.registry import agent_rows, agent_versions_of, find_agent_file, find_agent_version, stored_content
 from workspaces.uploads import receive_bundle
 from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
@@ -23,7 +25,22 @@ def agent_list(request: PageRequest) -> HttpResponseBase:
 def agent(request: PageRequest, agent: str) -> HttpResponseBase:
     found = Agent.objects.find(agent)
     rows = agent_versions_of(found)
-    return render(request, "workspaces/agent.html", {"agent": found, "rows": rows, "newest": rows[0] if rows else None})
+    version, path = request.GET.get("version", ""), request.GET.get("file", "")
+    code = code_of(found, version, path) if version and path else None
+    context = {"agent": found, "rows": rows, "newest": rows[0] if rows else None, "code": code}
+    return render(request, "workspaces/agent.html", context)
+
+
+def agent_file(request: PageRequest, agent: str, agentversion: str, path: str) -> HttpResponseBase:
+    file = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), path)
+    return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+
+
+def agent_bundle(request: PageRequest, agent: str, agentversion: str) -> HttpResponseBase:
+    found = Agent.objects.find(agent)
+    version = find_agent_version(found, agentversion)
+    chunks, size = bundle_of(version)
+    return attachment(chunks, path=f"{found.slug}-{version.number}.zip", size=size, sha256=version.bundle_hash)
 
 
 def agent_new(request: PageRequest) -> HttpResponseBase:

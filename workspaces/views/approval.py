@@ -3,6 +3,7 @@
 from django.http import HttpResponseBase
 from django.shortcuts import render
 
+from workspaces.asked_words import cost_words
 from workspaces.models import Approval
 from workspaces.pages import PageRequest
 from workspaces.queries.approval import approvals, asked, title_of
@@ -20,7 +21,7 @@ def approval_list(request: PageRequest) -> HttpResponseBase:
     except BadCursor:
         page = newest_first(rows)
     waiting = approvals(status=Approval.Status.PENDING).count()
-    items = [(approval, title_of(approval)) for approval in page.items]
+    items = [(approval, title_of(approval), cost_words(approval.content)) for approval in page.items]
     context = {"rows": items, "next_cursor": page.next or "", "status": status, "statuses": SHOWN, "waiting": waiting}
     return render(request, "workspaces/approval_list.html", context)
 
