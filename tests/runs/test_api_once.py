@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, IntegrityError, connection
 from django.test import Client
 from django.utils import timezone
 
 from runs.models import Artifact, Attempt, MetricChunk, MetricSeries, Run, RunLine
 from runs.queries.order import token_id, token_secret
 from tests.factories import make_user
+from tests.factories_people import make_token
 from tests.factories_runs import Laboratory, drive, make_laboratory
 from tests.factories_seed import Caller
 from tests.runs.attempts import WAITS, let_go, started, until
@@ -175,3 +176,16 @@ def test_refusals_of_a_key_have_plain_titles() -> None:
     other = client.post(url, {"slug": "two"}, "application/json", headers={"Idempotency-Key": "k"}).json()
     assert other["title"] == client.post(url, {}, "application/json").json()["title"]
     assert "another body" in other["detail"]
+
+
+def test_a_first_request_that_ends_without_effect_this_moment_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second request finds the key taken; then the first was refused and its key is gone before the second looks."""
+    laboratory = make_laboratory()
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "benchmark:write")
+
+    def taken(*_: object, **__: object) -> None:
+        raise IntegrityError("the key is taken")
+
+    monkeypatch.setattr(IdempotencyKey.objects, "create", taken)
+    answer = Caller(secret).post("/api/v1/workspaces/lab/benchmarks", json.dumps({"slug": "speed"}), Idempotency_Key="one")
+    assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")

@@ -1,5 +1,6 @@
 """What every address below `/api/` answers when it is asked for something that it does not have: in one form, and never nothing at all."""
 
+import base64
 import json
 from typing import Any
 
@@ -71,6 +72,10 @@ def operation_of(route: Route) -> Any:
     return next(one for one in view.path_view.operations if route.method in one.methods)  # type: ignore[attr-defined]  # the door's
 
 
+# A moment that has no place in UTC.
+BEFORE_TIME = base64.urlsafe_b64encode(json.dumps(["0001-01-01T00:00:00+23:59", "0" * 32]).encode()).decode().rstrip("=")
+
+
 def test_every_list_has_limit_and_cursor_and_no_size() -> None:
     lists = [route for route in API_ROUTES if route.method == "GET" and is_list(route)]
     assert len(lists) >= 25
@@ -86,7 +91,16 @@ def test_every_list_has_limit_and_cursor_and_no_size() -> None:
 @pytest.mark.parametrize("noun", LISTS)
 def test_a_list_says_its_largest_page_and_takes_no_strange_cursor(lab: tuple[Workspace, Actor, Client], noun: str) -> None:
     assert lab[2].get(f"{BASE}/{noun}?limit=500").status_code == 200
-    for bad in ("limit=0", "limit=501", "limit=x", "cursor=x", "cursor=W10", "cursor=eyJhIjoxfQ", "cursor=W3siYSI6MX1d"):
+    for bad in (
+        "limit=0",
+        "limit=501",
+        "limit=x",
+        "cursor=x",
+        "cursor=W10",
+        "cursor=eyJhIjoxfQ",
+        "cursor=W3siYSI6MX1d",
+        f"cursor={BEFORE_TIME}",
+    ):
         answer = lab[2].get(f"{BASE}/{noun}?{bad}")
         assert problem(answer, 422)["errors"][0]["field"] == bad.partition("=")[0]
 

@@ -43,7 +43,10 @@ def once(
         with transaction.atomic():
             row: Key = table.objects.create(holder=holder, route=route, key=key, body_hash=body)
     except IntegrityError:
-        row = rows.get()
+        known = rows.first()
+        if known is None:  # the first request has ended this moment and its answer was not to be kept
+            return problem(409, "The first request with this Idempotency-Key has just ended without effect; ask again.")
+        row = known
         if row.body_hash != body:
             return problem(422, "This Idempotency-Key was used with another body; take a new key.")
         if row.status is not None:

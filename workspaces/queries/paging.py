@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from django.db import models
@@ -84,6 +84,6 @@ def _read(cursor: str) -> tuple[datetime, uuid.UUID]:
         moment = datetime.fromisoformat(str(created_at))
         if moment.tzinfo is None:
             raise ValueError("no zone")
-        return moment, uuid.UUID(str(pk))
-    except (ValueError, TypeError, AttributeError) as error:
+        return moment.astimezone(UTC), uuid.UUID(str(pk))
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise BadCursor(NOT_OURS) from error
