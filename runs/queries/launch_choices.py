@@ -60,6 +60,8 @@ def launch_choices() -> LaunchChoices:
 
 def versions_of(agent: str) -> list[AgentVersion]:
     """Versions of the agent with this slug, newest first; none for a name that is not here."""
+    if "\x00" in agent:
+        return []
     return list(AgentVersion.objects.filter(agent__slug=agent).order_by("-number")[:OFFERED])
 
 

@@ -170,3 +170,9 @@ def test_budget_of_each_member_is_reserved_when_it_is_launched(laboratory: Labor
     advance_sweep(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
     with laboratory.opened():
         assert sum(run.reserved_gpu_ms for run in Run.objects.all()) == 2 * HOUR // 2
+
+
+@pytest.mark.parametrize("address", ["/workspaces/lab/runs/launch/", NEW])
+def test_a_character_that_no_name_has_names_no_agent(laboratory: Laboratory, address: str) -> None:
+    answer = sign_in(laboratory).post(address, asked(act="launch", agent="a\x00b"))
+    assert answer.status_code == 422

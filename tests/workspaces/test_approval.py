@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.factories_resources import ask, end_vote, expire, join, remove_member
 from workspaces import scope
 from workspaces.access import Actor, Role, rights_of
 from workspaces.audit import Denied, Refusal
+from workspaces.commands.token import create_token
 from workspaces.commands.workspace import configure_workspace
 from workspaces.models import Approval, ApprovalVote, AuditEvent
 from workspaces.queries.approval import asked, count_for
@@ -81,6 +82,15 @@ def test_nobody_decides_on_what_they_asked_for(asking: Asking) -> None:
     with pytest.raises(Denied):
         vote(actor=asking.researcher, approval=approval, approves=True)
     assert Approval.objects.get().status == Approval.Status.PENDING
+
+
+@pytest.mark.django_db
+def test_nobody_decides_on_what_a_token_of_their_making_asked_for(asking: Asking) -> None:
+    token, _ = create_token(actor=asking.owner, name="loop", scopes=["run:write"], days=1)
+    approval = ask(actor=replace(asking.researcher, token_id=token.pk), content=CONTENT)
+    with pytest.raises(Refusal, match="token that you made"):
+        vote(actor=asking.owner, approval=approval, approves=True)
+    assert vote(actor=asking.approver, approval=approval, approves=True) == Approval.Status.APPROVED
 
 
 @pytest.mark.django_db

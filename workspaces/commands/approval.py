@@ -13,6 +13,7 @@ from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, digest, plain
 from workspaces.models import Approval, ApprovalVote, User
+from workspaces.queries.requester import requesters_of
 from workspaces.verbs import Verb
 
 Status = Approval.Status
@@ -64,6 +65,8 @@ def record_vote(event: Draft, *, approval: Approval, person: User, approves: boo
         raise Refusal("The time to decide on this is over; it has to be asked for anew.")
     if approval.requested_by_id == person.pk:
         raise Refusal("You asked for this yourself; another approver decides.")
+    if person.pk in requesters_of(approval):
+        raise Refusal("It was asked for through a token that you made; another approver decides.")
     if ApprovalVote.objects.filter(approval=approval, person=person).exists():
         raise Refusal("You have decided on this already; a decision is not taken back.")
     if not approves and not comment.strip():

@@ -4,10 +4,11 @@ import math
 import uuid
 from datetime import date
 
+from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.registry import insert
-from workspaces.models import Benchmark, Objective
+from workspaces.models import Benchmark, Objective, Workspace
 from workspaces.verbs import Verb
 
 
@@ -30,6 +31,7 @@ def set_objective(
     if target is not None and not benchmark:
         raise Refusal("A target is reached on a benchmark; name it.", field="benchmark")
     measured = Benchmark.objects.find(benchmark) if benchmark else None
+    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())  # two at once: the second replaces the first
     for before in Objective.objects.select_for_update(no_key=True).filter(is_current=True):
         event.change(before, is_current=False)
         event.details["before"] = before.statement
