@@ -1,5 +1,6 @@
 """May this database serve? Row security is only a wall for a role that cannot step over it."""
 
+import time
 from urllib.parse import urlsplit
 
 import psycopg
@@ -7,6 +8,7 @@ import redis
 
 from labsite.embedded.home import StartError
 
+LOADING_SECONDS = 60  # a queue of much data reads it in after a start
 OLDEST_VERSION = 15  # the database owner owns `public` from 15 on
 
 # Roles that the current role is, or may become by SET ROLE, and that row security does not bind.
@@ -47,17 +49,28 @@ def refuse_unfit_database(url: str, owner_url: str) -> str:
 
 
 def refuse_unfit_queue(url: str) -> None:
-    """Raises StartError where Redis or Valkey does not answer."""
+    """Raises StartError where Redis or Valkey does not answer; one that is reading its data in is waited for."""
     try:
         client = redis.Redis.from_url(url, socket_connect_timeout=5, socket_timeout=5)
     except ValueError as error:
         raise StartError(f"REDIS_URL: {_one_line(error)}") from None
+    end = time.monotonic() + LOADING_SECONDS
     try:
-        client.ping()
+        while not _has_loaded(client, end):
+            time.sleep(0.1)
     except redis.RedisError as error:
         raise StartError(f"REDIS_URL: {_place(url)} does not answer: {_one_line(error)}") from None
     finally:
         client.close()
+
+
+def _has_loaded(client: redis.Redis, end: float) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.BusyLoadingError:
+        if time.monotonic() > end:
+            raise
+        return False
 
 
 def version_of(connection: "psycopg.Connection[tuple[object, ...]]") -> str:

@@ -33,7 +33,8 @@ def start_valkey(home: Home, check: Callable[[], None] = lambda: None) -> Child:
 
     def answers() -> bool:
         try:
-            return bool(client.info("server")["process_id"] == child.process.pid)
+            # INFO is answered while the append-only file is still being read; PING is not.
+            return bool(client.info("server")["process_id"] == child.process.pid and client.ping())
         except redis.RedisError:
             return False
 
