@@ -14,6 +14,7 @@ from runs.queries.estimate import Estimate, estimate
 from runs.queries.launch_choices import launch_choices
 from runs.queries.launch_score import Scoring, score_launch
 from runs.queries.parameters import parameter_faults
+from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.checklist import checks
 from workspaces.models import NotFound
@@ -39,7 +40,7 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
         found = _look(form)
         return _page(request, form, found, status=422 if form.errors else 200)
     try:
-        launched = launch_run(actor=request.actor, request=form.request())
+        launched = launch_run(actor=request.actor, request=form.request(), run_id=id_of(request, form_key(request)))
     except NotFound as missing:
         _place_missing(form, missing)
         return _page(request, form, None, status=422)
@@ -122,6 +123,7 @@ def _page(
     lines = refused.lines if refused is not None else found.verdict.as_json() if found is not None else []
     context: dict[str, Any] = {
         "form": form,
+        "once": form_key(request),
         "estimate": found,
         "checks": checks(lines),
         "refused": refused,

@@ -16,6 +16,7 @@ from runs.queries.sweep_plan import SweepPlan, plan_sweep
 from runs.reservation import cost_micros
 from runs.views.launch import FIELDS
 from runs.views.live import live
+from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
@@ -74,7 +75,7 @@ def sweep_new(request: PageRequest) -> HttpResponseBase:
     if request.POST.get("act") != "launch" or plan is None:
         return _form(request, form, plan, status=200 if plan is not None else 422)
     try:
-        made = create_sweep(actor=request.actor, **form.asked())
+        made = create_sweep(actor=request.actor, sweep_id=id_of(request, form_key(request)), **form.asked())
     except (Refusal, NotFound) as fault:
         _place(form, fault)
         return _form(request, form, plan, status=409)
@@ -111,7 +112,12 @@ def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, 
     template = "runs/sweep_form.html" if request.htmx and not request.htmx.boosted else "runs/sweep_new.html"
     has_choices = bool(form.fields["benchmark"].choices[1:] and form.fields["agent"].choices[1:])  # type: ignore[attr-defined]  # both are ChoiceFields
     cost = cost_micros(plan.gpu_ms, plan.prepared.pool.price_micros_per_gpu_hour) if plan else 0
-    return render(request, template, {"form": form, "plan": plan, "cost_micros": cost, "has_choices": has_choices}, status=status)
+    return render(
+        request,
+        template,
+        {"form": form, "once": form_key(request), "plan": plan, "cost_micros": cost, "has_choices": has_choices},
+        status=status,
+    )
 
 
 def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Sweeps in the browser's and the API's words: the form says the arithmetic first, the page ranks members, foreign ones are missing."""
 
 import json
+import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -176,3 +178,18 @@ def test_budget_of_each_member_is_reserved_when_it_is_launched(laboratory: Labor
 def test_a_character_that_no_name_has_names_no_agent(laboratory: Laboratory, address: str) -> None:
     answer = sign_in(laboratory).post(address, asked(act="launch", agent="a\x00b"))
     assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(("address", "model"), [("/workspaces/lab/runs/launch/", Run), (NEW, Sweep)])
+def test_a_form_that_is_sent_twice_makes_one_thing(laboratory: Laboratory, address: str, model: Any) -> None:
+    client = sign_in(laboratory)
+    found = re.search(r'name="once" value="([0-9a-f]{32})"', client.get(address).content.decode())
+    assert found
+    sent = asked(act="launch", once=found[1], **{"v.rate": "0.1, 0.2"})
+    answers = [client.post(address, sent) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert answers[0]["Location"] == answers[1]["Location"]
+    with laboratory.opened():
+        assert model.objects.count() == 1
+    changed = client.post(address, sent | {"reason": "gone back to, and changed"})
+    assert changed["Location"] != answers[0]["Location"]
