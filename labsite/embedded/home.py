@@ -79,6 +79,12 @@ class Home:
     def valkey_socket(self) -> Path:
         return self.sockets / "valkey.sock"
 
+    @property
+    def sign_ins(self) -> Path:
+        """The first people's sign-ins from the moment they are chosen until somebody has been shown them: a start that is ended in between
+        must not lose them."""
+        return self.path / "keys" / "first-sign-ins"
+
     def password(self, role: str) -> str | None:
         """The stored password of `role` (a PostgreSQL role, or `valkey`); None before the first start."""
         try:

@@ -1,13 +1,18 @@
 """The first start makes three people, the engine and the epoch, says the sign-ins once, and never does it again."""
 
 import json
+import stat
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from labsite.embedded.home import Home
+from labsite.management.commands import first_start
 from workspaces.models import Engine, Installation, SiteEvent, User
 
 
@@ -18,7 +23,8 @@ def quick_hashes(settings: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def environment(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None:
+    settings.LABSITE_HOME = tmp_path / "home"
     for name in ("LABSITE_ADMIN_USER", "LABSITE_ADMIN_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
 
@@ -62,8 +68,30 @@ def test_an_empty_installation_gets_people_who_can_sign_in() -> None:
     assert str(people[0]["password"]) not in str(list(SiteEvent.objects.values()))
 
 
+def test_a_start_that_was_ended_before_anybody_saw_the_sign_ins_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(first_start, "sign_in_table", ended)  # the people are made, nothing was said
+        with pytest.raises(KeyboardInterrupt):
+            call_command("first_start", stdout=StringIO())
+    out = StringIO()
+    call_command("first_start", stdout=out)
+    rows = out.getvalue().splitlines()[1:4]
+    assert [row.split()[0] for row in rows] == ["admin", "researcher", "approver"]
+    assert all(Client().login(username=row.split()[0], password=row.split()[1]) for row in rows)
+    assert not Home(settings.LABSITE_HOME).sign_ins.exists()  # said once
+
+
+def test_the_sign_ins_are_kept_for_their_owner_only() -> None:
+    start()
+    assert stat.S_IMODE(Home(settings.LABSITE_HOME).sign_ins.stat().st_mode) == 0o600
+
+
 def test_the_second_start_changes_and_says_nothing() -> None:
     start()
+    Home(settings.LABSITE_HOME).sign_ins.unlink()  # whoever has shown them takes them away
     before = (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())
     assert start() == ([], "")
     assert before == (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())

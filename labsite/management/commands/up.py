@@ -79,7 +79,7 @@ class _Start:
         background: list[Child] = []
         try:
             self.prepare(supervisor, servers)
-            sign_ins = self.start_programs(supervisor)
+            self.start_programs(supervisor)
             if not pool_python.is_ready(self.runs):
                 background.append(supervisor.launch("pool-python", [sys.executable, "-m", "labsite.embedded.pool_python", str(self.runs)]))
                 self.progress("the local pool's Python is being installed; runs wait for it")
@@ -87,7 +87,7 @@ class _Start:
                 if not is_stamped(self.home, f"example-{name}", name):
                     background.append(supervisor.launch(f"example-{name}", [*MANAGE, "example", name, "--stamp"]))
             self.progress("ready")
-            self.tell(sign_ins)
+            self.tell()
             supervisor.watch(servers, background)
         finally:
             self.progress.block("")
@@ -121,8 +121,8 @@ class _Start:
             if collecting:
                 collecting.stop(5)
 
-    def start_programs(self, supervisor: Supervisor) -> str:
-        """Web server, workers, clock; back once the site answers, with what the first start has to say."""
+    def start_programs(self, supervisor: Supervisor) -> None:
+        """Web server, workers, clock; back once the site answers."""
         gunicorn = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", self.address.bind, "--workers", str(WEB_WORKERS)]
         gunicorn += ["--preload", "--no-control-socket", "--graceful-timeout", "10", "--timeout", "60", "--log-level", "warning"]
         web = supervisor.keep("web", gunicorn)
@@ -139,7 +139,8 @@ class _Start:
                     raise StartError(f"the site is not ready after {READY_SECONDS:.0f} s: {missing}")
                 time.sleep(0.1)
             self.progress("pages answer")
-            sign_ins = supervisor.finish(first, "first_start").strip() if first else ""
+            if first:
+                supervisor.finish(first, "first_start")
         finally:
             if first:
                 first.stop(5)
@@ -150,23 +151,24 @@ class _Start:
         supervisor.keep("worker-default", [*MANAGE, "work", "default"])
         if "clock" in self.commands:
             supervisor.keep("clock", [*MANAGE, "clock"])
-        return sign_ins
 
-    def tell(self, sign_ins: str) -> None:
+    def tell(self) -> None:
+        """Where it answers, and the sign-ins that nobody has been shown yet."""
+        sign_ins = self.home.sign_ins.read_text().splitlines() if self.home.sign_ins.exists() else []
         if self.as_json:
-            print(
-                json.dumps({"url": self.address.url, "pid": os.getpid(), "home": str(self.home.path), "sign_ins": sign_ins.splitlines()}),
-                flush=True,
-            )
+            said = {"url": self.address.url, "pid": os.getpid(), "home": str(self.home.path), "sign_ins": sign_ins}
+            print(json.dumps(said), flush=True)
+            self.home.sign_ins.unlink(missing_ok=True)
             return
         lines = ["", f"  labsite answers at  {self.address.url}", ""]
-        lines += [f"  {line}" for line in sign_in_table(map(json.loads, sign_ins.splitlines()))] + [""] * bool(sign_ins)
+        lines += [f"  {line}" for line in sign_in_table(map(json.loads, sign_ins))] + [""] * bool(sign_ins)
         lines += [
             f"  data {self.home.path}   runs {self.runs}   logs {self.home.logs}",
             "  Ctrl-C stops it; the next start goes on from here.",
             "",
         ]
         self.progress.block("\n".join(lines))
+        self.home.sign_ins.unlink(missing_ok=True)
 
     def interrupt(self, supervisor: Supervisor) -> None:
         """End the attempts that run on this machine; their runs go back to the queue."""
