@@ -63,6 +63,7 @@ class _Start:
         self.dispatchers = dispatchers(os.environ)
         self.runs = Path(settings.LABSITE_RUNS)
         self.commands = get_commands()
+        self.has_tables = False
 
     def run(self) -> None:
         self.address.refuse_taken(self.home.was_left_running())
@@ -79,6 +80,7 @@ class _Start:
         background: list[Child] = []
         try:
             self.prepare(supervisor, servers)
+            self.has_tables = True
             self.start_programs(supervisor)
             if not pool_python.is_ready(self.runs):
                 background.append(supervisor.launch("pool-python", [sys.executable, "-m", "labsite.embedded.pool_python", str(self.runs)]))
@@ -97,7 +99,7 @@ class _Start:
                 child.end_group()
             supervisor.end("clock", "worker")
             supervisor.end("web")
-            if "interrupt_local" in self.commands and servers.fallen() is None:
+            if self.has_tables and "interrupt_local" in self.commands and servers.fallen() is None:
                 self.interrupt(supervisor)
 
     def prepare(self, supervisor: Supervisor, servers: Servers) -> None:
