@@ -29,8 +29,23 @@ def create_sweep(
     hard limit as it stands: members reserve one by one, and a sweep that is known to break off half-way is no answer to anything. The same
     `sweep_id` gives the same sweep.
     """
-    known = Sweep.objects.filter(pk=sweep_id).first() if sweep_id is not None else None
-    return known or _create(actor=actor, name=name, space=space, request=request, purpose=purpose, sweep_id=sweep_id)
+    known = _known(sweep_id)
+    if known is not None:
+        return known
+    try:
+        return _create(actor=actor, name=name, space=space, request=request, purpose=purpose, sweep_id=sweep_id)
+    except _CreatedMeanwhile:
+        known = _known(sweep_id)
+        assert known is not None
+        return known
+
+
+class _CreatedMeanwhile(Exception):  # the answer to a request that is sent twice
+    """Under the lock it shows that another request with the same id has made the sweep."""
+
+
+def _known(sweep_id: uuid.UUID | None) -> Sweep | None:
+    return Sweep.objects.filter(pk=sweep_id).first() if sweep_id is not None else None
 
 
 @command(Verb.SWEEP_CREATED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
@@ -43,8 +58,8 @@ def _create(
     if plan.misfit:
         raise Refusal(plan.misfit, field="space")
     lock_ledger()  # one number at a time
-    if sweep_id is not None and Sweep.objects.filter(pk=sweep_id).exists():
-        raise Refusal("This sweep has been asked for already; it stands among the sweeps.")
+    if _known(sweep_id) is not None:
+        raise _CreatedMeanwhile
     number = (Sweep.objects.aggregate(last=Max("number"))["last"] or 0) + 1
     sweep = Sweep(
         **({"id": sweep_id} if sweep_id else {}),

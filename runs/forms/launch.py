@@ -127,6 +127,10 @@ class LaunchForm(forms.Form):
             elif f"{PREFIX}{name}" not in spread:
                 spread[f"{PREFIX}{name}"] = as_text(value)
 
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The parameters among what was given."""
+        return parameters_of(given)
+
     def request(self, *, without: frozenset[str] = frozenset()) -> LaunchRequest:
         """What is asked for; after `is_valid()`. Fields with a fault, and those of `without`, are left as if nobody had filled them in."""
         given = {name: value for name, value in self.cleaned_data.items() if name not in without}
@@ -138,7 +142,7 @@ class LaunchForm(forms.Form):
             pool=given.get("pool", ""),
             datasets=tuple(given.get("datasets", ())),
             artifacts=tuple(given.get("artifacts", ())),
-            parameters=parameters_of(given),
+            parameters=self.parameters(given),
             seed=given.get("seed"),
             gpu_ms=None if hours is None else int(hours * MS_PER_HOUR),
             name=given.get("name", ""),

@@ -2,7 +2,6 @@
 
 import json
 import re
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -10,9 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from runs.forms.launch import LaunchForm
-from runs.launch import LaunchRequest
 from runs.queries.launch_choices import LaunchChoices
-from workspaces.units import MS_PER_HOUR
 
 PREFIX = "v."
 LONGEST = 20_000  # characters of one field
@@ -111,19 +108,10 @@ class SweepForm(LaunchForm):
             space |= {"count": given["draws"], "seed": given["draw_seed"] or 0}
         return space
 
-    def request(self, *, without: frozenset[str] = frozenset()) -> LaunchRequest:
-        given = self.cleaned_data
-        fixed = {
-            name.removeprefix(PREFIX): given[name][0]
-            for name in self.parameter_names
-            if isinstance(given.get(name), list) and len(given[name]) == 1
-        }
-        hours: Decimal | None = given["gpu_hours"]
-        return LaunchRequest(
-            benchmark=given["benchmark"], agent=given["agent"], agent_version=given["version"], pool=given["pool"],
-            datasets=tuple(given["datasets"]), artifacts=tuple(given.get("artifacts", ())), parameters=fixed,
-            gpu_ms=None if hours is None else int(hours * MS_PER_HOUR),
-        )  # fmt: skip
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Those with one value, which hold for all members."""
+        named = {name.removeprefix(PREFIX): given.get(name) for name in self.parameter_names}
+        return {name: values[0] for name, values in named.items() if isinstance(values, list) and len(values) == 1}
 
     def asked(self) -> dict[str, Any]:
         return {"name": self.cleaned_data["name"], "space": self.space(), "request": self.request(), "purpose": self.cleaned_data["reason"]}

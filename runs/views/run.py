@@ -28,6 +28,7 @@ from runs.queries.run_page import (
 from runs.views.live import live, live_since
 from runs.views.log import log_context
 from runs.views.metric import metrics_context
+from runs.views.once import form_key, id_of
 from workspaces.access import Kind, Permission
 from workspaces.checklist import checks
 from workspaces.pages import PageRequest, redirect
@@ -68,6 +69,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         "newest_contract": figures.newest_contract,
         "may_cancel": may_cancel(request.actor, request.rights, found),
         "may_score": _may_score(request, state, figures.outputs.count),
+        "once": form_key(request),
         "may_retry": found.is_terminal and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN),
         "again_query": launch_query(found, inputs),
     }
@@ -82,7 +84,7 @@ def run_cancel(request: PageRequest, run: str) -> HttpResponseBase:
 
 
 def run_retry(request: PageRequest, run: str) -> HttpResponseBase:
-    launched = retry_run(actor=request.actor, run=find_run(run))
+    launched = retry_run(actor=request.actor, run=find_run(run), run_id=id_of(request, form_key(request)))
     return redirect("run", request.workspace.slug, launched.run.public_id)
 
 

@@ -189,3 +189,13 @@ def test_a_first_request_that_ends_without_effect_this_moment_is_no_fault(monkey
     monkeypatch.setattr(IdempotencyKey.objects, "create", taken)
     answer = Caller(secret).post("/api/v1/workspaces/lab/benchmarks", json.dumps({"slug": "speed"}), Idempotency_Key="one")
     assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
+
+
+def test_a_key_holds_however_the_workspace_is_spelled() -> None:
+    laboratory = make_laboratory()
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "benchmark:write")
+    spellings = ("lab", "ws_lab", str(laboratory.workspace.pk))
+    body = json.dumps({"slug": "speed"})
+    answers = [Caller(secret).post(f"/api/v1/workspaces/{spelled}/benchmarks", body, Idempotency_Key="one") for spelled in spellings]
+    assert [answer.status_code for answer in answers] == [201, 201, 201]
+    assert len({answer.json()["id"] for answer in answers}) == 1

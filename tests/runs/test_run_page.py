@@ -1,6 +1,7 @@
 """The page of a run: its facts, its live part, its log by offset, and what may be done to it by whom."""
 
 import math
+import re
 
 import pytest
 from django.http import StreamingHttpResponse
@@ -105,6 +106,18 @@ def test_own_runs_are_cancelled_by_their_owner_and_all_by_the_keeper_of_the_queu
     again = client_of(operator).post(f"/workspaces/lab/runs/{second.public_id}/cancel/")
     assert again.status_code == 409
     assert "has ended already" in again.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_retry_that_is_pressed_twice_makes_one_run(laboratory: Laboratory, run: Run) -> None:
+    drive(laboratory, run)
+    client, address = client_of(laboratory.owner), f"/workspaces/lab/runs/{run.public_id}/"
+    found = re.search(r'name="once" value="([0-9a-f]{32})"', client.get(address).content.decode())
+    assert found
+    answers = [client.post(f"{address}retry/", {"once": found[1]}) for _ in range(2)]
+    assert answers[0]["Location"] == answers[1]["Location"] != address
+    with laboratory.opened():
+        assert Run.objects.count() == 2
 
 
 def test_retry_leads_to_the_new_run_and_back(laboratory: Laboratory, run: Run) -> None:

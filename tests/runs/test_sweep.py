@@ -1,9 +1,12 @@
 """A sweep: asked for with the arithmetic of all members, launched member by member, stopped where one is refused or its asker may no longer."""
 
 import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from runs.commands.run import cancel_run
 from runs.commands.sweep import create_sweep, stop_any_sweep, stop_sweep
@@ -172,3 +175,19 @@ def test_a_member_of_the_workspace_who_loses_the_right_launches_no_more(laborato
         sweep.refresh_from_db()
         assert (sweep.status, Run.objects.count()) == (Sweep.Status.STOPPED, 0)
         assert "launch run" in sweep.reason
+
+
+def test_a_sweep_that_is_asked_for_twice_at_once_is_one(laboratory: Laboratory) -> None:
+    chosen = uuid.uuid4()
+
+    def asking(_: int) -> str:
+        try:
+            with laboratory.opened():
+                return ask(laboratory, sweep_id=chosen).public_id
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(asking, range(8))) == {f"sweep_{chosen.hex}"}
+    with laboratory.opened():
+        assert Sweep.objects.count() == 1

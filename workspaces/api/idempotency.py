@@ -35,7 +35,7 @@ def once(
         return problem(422, "An Idempotency-Key has 1 to 200 printable characters.")
     table: type[Key] = IdempotencyKey if scope.is_open() else SiteIdempotencyKey
     holder = str(actor.token_id or (actor.user.pk if actor.user else ""))
-    route, body = request.path[:300], _body_hash(request, streams=streams)
+    route, body = _route(request), _body_hash(request, streams=streams)
     setattr(request, "chosen_id", _chosen_id(f"{holder}\n{route}\n{key}"))
     rows = table.objects.filter(holder=holder, route=route, key=key)
     rows.filter(created_at__lt=timezone.now() - KEPT).delete()
@@ -83,6 +83,13 @@ def _again(row: Key) -> HttpResponse:
     answer = HttpResponse(row.answer, status=row.status, content_type=kind)
     answer["Idempotent-Replayed"] = "true"
     return answer
+
+
+def _route(request: HttpRequest) -> str:
+    """The address, a workspace by its key: however it is spelled, it is the same request."""
+    if not scope.is_open():
+        return request.path[:300]
+    return f"{scope.current_id().hex}/{request.path.split('/', 5)[-1]}"[:300]  # /api/v1/workspaces/<workspace>/…
 
 
 def _body_hash(request: HttpRequest, *, streams: bool) -> str:
