@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.commands.harvest import OWN_PATHS
+from runs.commands.harvest import set_apart
 from runs.models import Artifact, Attempt, Run, RunLine
 from workspaces.audit import Draft
 from workspaces.commands.live_dataset import Piece, grow
@@ -15,18 +15,21 @@ SHOWN = 20
 def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
     """Add each named output to the live dataset that its line names. What cannot be added is kept as an artifact and named in the event: a run
     may name a file that it did not write, or a dataset that is not here or does not grow."""
-    lines = RunLine.objects.filter(attempt=attempt, type="dataset").order_by("number")[: MAX_PIECES + 1]
-    said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines[:MAX_PIECES]}
+    lines = RunLine.objects.filter(attempt=attempt, type="dataset").order_by("number")[:MAX_PIECES]
+    said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines}
     if not said:
         return
+    apart = {path: set_apart(path, attempt.number) for _, path in said}  # where it stands if its path was taken before
+    rows = Artifact.objects.filter(run=run, path__in=[*apart, *apart.values()]).select_related("blob")
+    kept = {row.path: row.blob for row in rows}
     pieces: dict[str, list[Piece]] = {}
     missed: list[str] = []
     for (name, path), body in said.items():
-        artifact = _artifact(run, attempt, path)
-        if artifact is None or not artifact.blob.bytes:
+        blob = kept.get(apart[path]) or kept.get(path)
+        if blob is None or not blob.bytes:
             missed.append(f"{path[:80]}: no such output, or an empty one")
         else:
-            pieces.setdefault(name, []).append(Piece(path=path, blob=artifact.blob, records=_count(body)))
+            pieces.setdefault(name, []).append(Piece(path=path, blob=blob, records=_count(body)))
     for name, found in sorted(pieces.items()):  # one order of locks for all runs
         dataset = _live(name)
         if dataset is None:
@@ -46,13 +49,6 @@ def _live(name: str) -> Dataset | None:
     except NotFound:
         return None
     return dataset if dataset.is_live else None
-
-
-def _artifact(run: Run, attempt: Attempt, path: str) -> Artifact | None:
-    """The output of that path, or where it had to be moved because the run had used the path before."""
-    moved = f"{OWN_PATHS}attempt-{attempt.number}/outputs/{path}"
-    found = {row.path: row for row in Artifact.objects.filter(run=run, path__in=[path, moved]).select_related("blob")}
-    return found.get(moved) or found.get(path)
 
 
 def _count(body: dict[str, Any]) -> int:

@@ -48,6 +48,11 @@ class Harvest:
         return tuple(entry for entry in self.artifacts if entry.path.startswith(OWN_PATHS))
 
 
+def set_apart(path: str, attempt_number: int) -> str:
+    """Where an output stands whose own path is taken already, or labsite's."""
+    return f"{OWN_PATHS}attempt-{attempt_number}/outputs/{path}"
+
+
 def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number: int) -> int:
     """Make artifacts of what was collected; returns how many are new.
 
@@ -59,7 +64,7 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
     for entry in entries:
         path = entry.path
         if taken.get(path, entry.sha256) != entry.sha256:
-            path = f"{OWN_PATHS}attempt-{attempt_number}/outputs/{path}"
+            path = set_apart(path, attempt_number)
         if path in taken or path in chosen or len(path) > MAX_PATH:
             continue
         chosen[path] = entry

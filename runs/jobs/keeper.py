@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected
+from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_apart
 from runs.jobs import lease
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import READABLE, Pool, PoolError
@@ -136,7 +136,7 @@ def _named(attempt: Attempt) -> dict[str, dict[str, Any]]:
 
 def _path_of(output: str, attempt: Attempt) -> str:
     """The artifact's path. What a run puts below labsite's own paths is kept, and stands for nothing of labsite's."""
-    return f"{OWN_PATHS}attempt-{attempt.number}/outputs/{output}" if output.startswith(OWN_PATHS) else output
+    return set_apart(output, attempt.number) if output.startswith(OWN_PATHS) else output
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
