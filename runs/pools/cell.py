@@ -16,7 +16,9 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = (0x20000, 0x8000000, 0x
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 INNER_UID = 65533  # what a root service is called inside a user namespace, so that exec drops every capability
-SHARED_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 -- not used as temporary folders: replaced by private ones
+# Folders of the machine that everybody may write to. A run gets private ones in their place, in memory, which counts as its own.
+SHARED_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock")  # noqa: S108 -- not used as temporary folders: replaced by private ones
+MOST_SCRATCH = 1 << 30  # bytes of each where the run has no limit of memory
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -45,8 +47,8 @@ def inside(path: str, folders: list[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def hide(paths: list[str], show: list[str], scratch: list[str]) -> None:
-    """Cover `paths` with empty folders, let `show` through again, and give the run `scratch` folders of its own.
+def hide(paths: list[str], show: list[str], scratch: list[str], scratch_bytes: int) -> None:
+    """Cover `paths` with empty folders, let `show` through again, and give the run `scratch` folders of its own, each of so many bytes at most.
 
     What is shown is held open first, so that it may lie below something that is covered.
     """
@@ -60,7 +62,9 @@ def hide(paths: list[str], show: list[str], scratch: list[str]) -> None:
             mount("/dev/null", path, None, MS_BIND)
             continue
         mode = "1777" if path in scratch else "0755"
-        mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode},size=1g" if path in scratch else f"mode={mode},size=1m")
+        mount(
+            "tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode},size={scratch_bytes}" if path in scratch else f"mode={mode},size=1m"
+        )
         covered.append(path)
     for path, handle in sorted(held.items()):
         os.makedirs(path, mode=0o755, exist_ok=True)
@@ -83,7 +87,7 @@ def close_to_user(config: dict[str, object]) -> None:
     """A private view of the file system, as root, before the user id is given up."""
     checked(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
-    hide(list(config["hide"]), list(config["show"]), list(SHARED_SCRATCH))  # type: ignore[call-overload]  # JSON lists of text
+    hide(list(config["hide"]), list(config["show"]), list(SHARED_SCRATCH), int(str(config["scratch_bytes"])))  # type: ignore[call-overload]  # JSON lists of text
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2")
 
 
@@ -101,7 +105,7 @@ def close_to_namespace(config: dict[str, object]) -> None:
     folder = str(config["folder"])
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    hide(list(config["hide"]), list(config["show"]), list(SHARED_SCRATCH))  # type: ignore[call-overload]  # JSON lists of text
+    hide(list(config["hide"]), list(config["show"]), list(SHARED_SCRATCH), int(str(config["scratch_bytes"])))  # type: ignore[call-overload]  # JSON lists of text
     if folder:
         protect(folder)
     set_read_only("/", on=True, recursive=True)
@@ -181,7 +185,7 @@ def run(config: dict[str, object], launcher: int, status_fd: int) -> int:
 def trial(isolation: str) -> int:
     """Set the isolation up around /bin/true."""
     config = {"isolation": isolation, "mounts": True, "uid": INNER_UID, "folder": "", "hide": [], "show": [], "cwd": "/", "rlimits": {}}
-    config |= {"argv": ["true"], "env": {"PATH": "/usr/bin:/bin"}}
+    config |= {"scratch_bytes": 1 << 20, "argv": ["true"], "env": {"PATH": "/usr/bin:/bin"}}
     reader, writer = os.pipe()
     parent = os.getpid()
     if os.fork() == 0:

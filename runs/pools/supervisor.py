@@ -119,6 +119,7 @@ class Supervisor:
         if self.uid is not None:
             rlimits["RLIMIT_NPROC"] = 4096
         config = {name: self.start[name] for name in ("isolation", "uid", "mounts", "hide", "show")}
+        config["scratch_bytes"] = max(1 << 20, int(self.limits.get("memory_bytes", cell.MOST_SCRATCH)))
         config |= {"folder": self.folder, "cwd": self.path(str(self.job.get("cwd") or "code")), "argv": self.job["argv"]}
         return config | {"env": env, "rlimits": rlimits}
 
@@ -155,9 +156,22 @@ class Supervisor:
             said = self.cell_said.startswith(b"X") and b"\n" in self.cell_said
             self.status = int(self.cell_said[1 : self.cell_said.index(b"\n")]) if said else status
 
+    def scratch(self) -> int:
+        """Bytes in the run's private scratch folders, which lie in memory: seen through the cell, which sees them as the run does."""
+        if not (self.namespaced or self.start["mounts"]) or self.cell_reaped:
+            return 0
+        used = 0
+        for path in cell.SHARED_SCRATCH:
+            try:
+                seen = os.statvfs(f"/proc/{self.cell}/root{path}")
+            except OSError:
+                continue  # the machine has no such folder, or the cell has just ended
+            used += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+        return used
+
     def measure(self, now: float) -> None:
         living = descendants(os.getpid(), self.own() | self.sampler.own())
-        memory = sum(int(fields[21]) for fields in living.values()) * PAGE
+        memory = sum(int(fields[21]) for fields in living.values()) * PAGE + self.scratch()
         self.peak = max(self.peak, memory)
         if memory > self.limits.get("memory_bytes", float("inf")):
             self.end("memory_limit", 0)

@@ -226,3 +226,18 @@ def test_an_end_that_a_run_wrote_itself_is_none_while_its_launcher_lives(bare: L
     bare.pool.cancel(order.workspace, order.key, grace_seconds=0)
     bare.ended(order)
     assert not is_alive(process)
+
+
+def test_scratch_folders_lie_in_memory_and_count_as_it(confined: Laboratory) -> None:
+    script = (
+        "import time\n"
+        "for place in ('/dev/shm', '/tmp', '/var/tmp', '/run/lock'):\n"
+        "    for part in range(4): open(f'{place}/x{part}', 'wb').write(bytes(10_000_000))\n"
+        "time.sleep(60)"
+    )
+    _, seen = confined.run(script, limits={"memory_bytes": 100_000_000})
+    assert seen.exit is not None
+    assert seen.exit.reason == "memory_limit"
+    assert (seen.exit.peak_memory_bytes or 0) > 100_000_000
+    for place in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock"):  # noqa: S108  # where nothing of it may stay
+        assert not Path(place, "x0").exists()
