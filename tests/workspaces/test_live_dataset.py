@@ -12,6 +12,7 @@ from tests.factories_registry import stored
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.commands import live_dataset
 from workspaces.commands.blob import keep_blob
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.live_dataset import Piece, cut_window, grow, make_live
@@ -167,3 +168,23 @@ def test_a_key_cuts_one_window_although_its_answer_was_lost(lab: Lab) -> None:
     assert (again.status_code, again.json()) == (201, first.json())
     with scope.open_workspace(workspace.pk):
         assert [piece.number for piece in DatasetPiece.objects.filter(window=None)] == [2]
+
+
+def test_a_window_that_would_need_too_many_pieces_is_cut_short(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace, owner, dataset = lab
+    monkeypatch.setattr(live_dataset, "MAX_FILES", 3)
+    with scope.open_workspace(workspace.pk):
+        make_live(actor=owner, dataset=dataset, window_records=8)
+        for _ in range(4):
+            add(lab, 1, 1)  # the fourth run would be kept from ending if the window were refused
+        assert [version.records for version in DatasetVersion.objects.filter(dataset__window_of=dataset)] == [3]
+        assert DatasetPiece.objects.filter(window=None).count() == 5
+
+
+def test_a_name_that_is_taken_is_passed_over(lab: Lab) -> None:
+    workspace, owner, dataset = lab
+    with scope.open_workspace(workspace.pk):
+        create_dataset(actor=owner, slug="self_play-window-1")
+        make_live(actor=owner, dataset=dataset, window_records=1)
+        add(lab, 1)
+        assert [window.slug for window in dataset.windows.all()] == ["self-play-window-2"]

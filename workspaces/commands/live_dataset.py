@@ -4,18 +4,19 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.dataset import MAX_FILES, manifest_hash
-from workspaces.commands.registry import create_named, insert
-from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, User
+from workspaces.commands.registry import create_named, insert, settle
+from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
 MOST_RECORDS = 10**12
+LIVE = frozenset({"is_live", "window_records"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,14 @@ def make_live(event: Draft, *, actor: Actor, dataset: Dataset, window_records: i
     """Let runs add to a dataset; `window_records`: cut a window by itself once so many records wait, never where None. Repeated, it changes
     that number."""
     event.reason = reason
-    dataset = _locked(dataset)
+    return settle(event, dataset, LIVE, {"is_live": True, "window_records": window_records}, check=_refuse_live)
+
+
+def _refuse_live(dataset: Dataset) -> None:
     if dataset.window_of_id is not None:
         raise Refusal(f"{dataset.name} is a window and stays as it was cut.")
-    if window_records is not None and not 1 <= window_records <= MOST_RECORDS:
+    if dataset.window_records is not None and not 1 <= dataset.window_records <= MOST_RECORDS:
         raise Refusal(f"A window holds between 1 and {MOST_RECORDS:,} records.", field="window_records")
-    if dataset.is_live and dataset.window_records == window_records:
-        raise Refusal("Nothing would change.")
-    event.change(dataset, is_live=True, window_records=window_records)
-    return dataset
 
 
 @command(Verb.DATASET_WINDOW_CUT, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
@@ -53,7 +53,8 @@ def cut_window(
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Dataset:
-    """Freeze what waits as the next window `<slug>-window-<n>`; with `records`, the oldest pieces that together hold at least so many."""
+    """Freeze what waits as the next window `<slug>-window-<n>`; with `records`, the oldest pieces that together hold at least so many,
+    or the oldest MAX_FILES of them."""
     event.reason = reason
     assert actor.user is not None
     return cut(event, dataset=_locked(dataset), records=records, by=actor.user, id=id)
@@ -75,7 +76,7 @@ def grow(event: Draft, *, dataset: Dataset, pieces: Sequence[Piece], run_id: uui
     DatasetPiece.objects.bulk_create(rows)
     event.created(*rows)
     if rows and dataset.window_records:
-        while sum(waiting(dataset).values_list("records", flat=True)) >= dataset.window_records:
+        while (waiting(dataset).aggregate(total=Sum("records"))["total"] or 0) >= dataset.window_records:
             cut(event, dataset=dataset, records=dataset.window_records, by=by)
     return rows
 
@@ -88,22 +89,24 @@ def cut(
     by: User,
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Dataset:
-    """Part of the commands that cut; the dataset's row is locked, so that what arrives meanwhile waits for the next window."""
+    """Part of the commands that cut; the dataset's row is locked, so that what arrives meanwhile waits for the next window. A window holds at
+    most MAX_FILES pieces: `records` that would need more are cut short, since nothing may keep the run that brought them from ending."""
     if not dataset.is_live:
         raise Refusal(f"{dataset.name} does not grow by runs, so there is nothing to cut a window off.")
     taken: list[DatasetPiece] = []
-    for piece in waiting(dataset).select_related("blob")[:MAX_FILES]:
+    total = 0
+    for piece in waiting(dataset).select_related("blob", "dataset")[:MAX_FILES]:
         taken.append(piece)
-        if records is not None and sum(each.records for each in taken) >= records:
+        total += piece.records
+        if records is not None and total >= records:
             break
-    total = sum(each.records for each in taken)
     if not taken:
         raise Refusal(f"Nothing has been added to {dataset.name} since its last window.")
-    if records is not None and total < records:
+    if records is not None and total < records and len(taken) < MAX_FILES:
         raise Refusal(f"A window of {records:,} records is asked for; {plural(total, 'record waits', 'records wait')}.", field="records")
-    number = (dataset.windows.order_by("-window_number").values_list("window_number", flat=True).first() or 0) + 1
+    number, slug = _next_window(dataset)
     window = create_named(
-        event, Dataset, actor=Actor.of(by), slug=f"{dataset.slug[:48]}-window-{number}", name=f"{dataset.name[:180]}, window {number}", id=id,
+        event, Dataset, actor=Actor.of(by), slug=slug, name=f"{dataset.name[:180]}, window {number}", id=id,
         description=f"Pieces {taken[0].number} to {taken[-1].number} of {dataset.name}.", origin=dataset.origin, licence=dataset.licence,
         window_of=dataset, window_number=number,
     )  # fmt: skip
@@ -130,6 +133,18 @@ def cut(
 def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
     """Pieces that no window has yet, in their order."""
     return DatasetPiece.objects.filter(dataset=dataset, window=None).order_by("number")
+
+
+def _next_window(dataset: Dataset) -> tuple[int, str]:
+    """Number and slug of the next window. A number whose slug somebody has given to another dataset is passed over."""
+    number = dataset.windows.order_by("-window_number").values_list("window_number", flat=True).first() or 0
+    while True:
+        number += 1
+        slug = f"{dataset.slug[:48]}-window-{number}"
+        try:
+            Dataset.objects.find(slug)
+        except NotFound:
+            return number, slug
 
 
 def _locked(dataset: Dataset) -> Dataset:
