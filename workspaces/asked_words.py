@@ -6,7 +6,6 @@ from typing import Any
 
 from workspaces import units
 
-MS_PER_HOUR = 3_600_000
 LONGEST = 1000  # characters of a value
 SAID = ("asks", "certificate", "parameters", "limits", "benchmark", "agent", "inputs", "seed", "pool")
 
@@ -38,7 +37,7 @@ def cost_micros(content: dict[str, Any]) -> int | None:
     gpu_ms, price = limits.get("gpu_ms"), pool.get("price_micros_per_gpu_hour")
     if not isinstance(gpu_ms, int) or not isinstance(price, int):
         return None
-    return -(-gpu_ms * price // MS_PER_HOUR) + int(limits.get("api_micros") or 0)
+    return -(-gpu_ms * price // units.MS_PER_HOUR) + int(limits.get("api_micros") or 0)
 
 
 def cost_words(content: Any) -> str:

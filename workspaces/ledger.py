@@ -14,7 +14,7 @@ from django.db.models import Sum
 from workspaces import scope
 from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer, window_at
 from workspaces.audit import Draft, Refusal
-from workspaces.models import LedgerAccount, LedgerEntry, Limit, Workspace
+from workspaces.models import LedgerEntry, Limit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
 from workspaces.windows import words
 
@@ -129,14 +129,11 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
 
 def _windows(event: Draft, unit: str, moment: datetime) -> list[Accounts]:
     """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end."""
-    found = [open_window(event, unit, Limit.Window.WEEK, moment)]
-    span = window_at(lock_ledger(), Limit.Window.MONTH, moment)
-    if (
-        Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists()
-        or LedgerAccount.objects.filter(unit=unit, window=Limit.Window.MONTH, starts_at=span.starts_at).exists()
-    ):
-        found.append(open_window(event, unit, Limit.Window.MONTH, moment))
-    return found
+    week = open_window(event, unit, Limit.Window.WEEK, moment)
+    month = locked(unit, Limit.Window.MONTH, window_at(lock_ledger(), Limit.Window.MONTH, moment).starts_at)
+    if month is None and Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists():
+        month = open_window(event, unit, Limit.Window.MONTH, moment)
+    return [week] if month is None else [week, month]
 
 
 def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime) -> None:

@@ -6,7 +6,7 @@ the jump; where it happens twice, at the first. So windows tile: each instant li
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 WEEK = timedelta(days=7)
 
@@ -50,6 +50,14 @@ def month_of(moment: datetime, zone: str) -> Window:
     while moment < first_instant(first, place):
         first = (first - timedelta(days=1)).replace(day=1)
     return Window(first_instant(first, place), first_instant(_next_month(first), place))
+
+
+def clock_of(zone: str) -> ZoneInfo:
+    """The clock of an IANA zone; UTC where there is none of that name."""
+    try:
+        return ZoneInfo(zone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
 
 
 def first_instant(day: date, zone: ZoneInfo) -> datetime:

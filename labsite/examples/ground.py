@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from workspaces.commands.workspace import activate_workspace, create_workspace
 from workspaces.models import Agent, Limit, Membership, Objective, Pool, Unit, User, Workspace
 from workspaces.queries.workspace import find_workspace
 
-HOUR_MS = 3_600_000
+COMMON = "common"
 MIB = 1024 * 1024
 WORDS = "the example laboratory"
 Say = Callable[[str], None]
@@ -69,6 +70,22 @@ class AgentPlan:
     slots: int = 1
     wall_seconds: int = 120
     memory_bytes: int = 1024 * MIB
+
+
+def bundle_files(agents: Path, name: str, *shared: Path) -> dict[str, bytes]:
+    """The code bundle of `agents/<name>`: its own files, those of `agents/common`, and `shared` ones, flat, as the run finds them in `code/`;
+    sorted by name, so that the same files give the same bytes.
+
+    Raises ValueError where there is no such bundle, or where it holds a file of a name that a shared one has too.
+    """
+    if name == COMMON or name not in {folder.name for folder in agents.iterdir()}:
+        raise ValueError(f"there is no bundle {name}")
+    files: dict[str, bytes] = {}
+    for path in sorted((*shared, *agents.joinpath(COMMON).glob("*.py"), *agents.joinpath(name).glob("*.py")), key=lambda path: path.name):
+        if path.name in files:
+            raise ValueError(f"{path.name} stands both in {COMMON} and in {name}")
+        files[path.name] = path.read_bytes()
+    return files
 
 
 def make_workspace(wanted: WorkspacePlan, *, slug: str, admin: Actor, say: Say) -> Workspace:

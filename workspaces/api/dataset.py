@@ -47,13 +47,13 @@ def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit:
 def post_dataset(request: ApiRequest, body: DatasetIn) -> Any:
     """Create a dataset without a version yet."""
     dataset = made_before(request, Dataset) or create_dataset(actor=request.actor, id=request.chosen_id, **body.dict())
-    return Status(201, _whole(request, dataset))
+    return Status(201, whole(request, dataset))
 
 
 @routes.get("/datasets/{dataset}", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetOut)
 def get_dataset(request: ApiRequest, dataset: str) -> Any:
     """One dataset with its newest version."""
-    return _whole(request, Dataset.objects.find(dataset))
+    return whole(request, Dataset.objects.find(dataset))
 
 
 @routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionList)
@@ -108,6 +108,6 @@ def get_file(request: ApiRequest, dataset: str, version: str, file: str) -> Http
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
 
 
-def _whole(request: ApiRequest, dataset: Dataset) -> dict[str, Any]:
+def whole(request: ApiRequest, dataset: Dataset) -> dict[str, Any]:
     rows = versions_of(dataset)
     return dataset_out(request, dataset, rows[0].version if rows else None)

@@ -45,7 +45,7 @@ def once(
     except IntegrityError:
         known = rows.first()
         if known is None:  # the first request has ended this moment and its answer was not to be kept
-            return problem(409, "The first request with this Idempotency-Key has just ended without effect; ask again.")
+            return _without_effect()
         row = known
         if row.body_hash != body:
             return problem(422, "This Idempotency-Key was used with another body; take a new key.")
@@ -59,11 +59,17 @@ def once(
         return response
     with transaction.atomic():
         locked = rows.select_for_update(no_key=True).first()
-        if locked is not None and locked.status is not None:  # a first try that was slow, not dead
+        if locked is None:
+            return _without_effect()
+        if locked.status is not None:  # a first try that was slow, not dead
             return _again(locked)
         response = make()
         _keep(row, response)
     return response
+
+
+def _without_effect() -> HttpResponse:
+    return problem(409, "The first request with this Idempotency-Key has just ended without effect; ask again.")
 
 
 def _keep(row: Key, response: HttpResponseBase, *, is_secret: bool = False) -> None:

@@ -7,13 +7,14 @@ from uuid import UUID
 from ninja import Schema, Status
 from pydantic import Field
 
+from workspaces import ids
 from workspaces.access import Kind, Permission
+from workspaces.api.dataset import whole
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, DatasetOut, Line, Size, dataset_out, made_before
+from workspaces.api.registry_shapes import Body, Cursor, DatasetOut, Line, Size, made_before
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.models import Dataset, DatasetPiece
 from workspaces.queries.paging import newest_first
-from workspaces.queries.registry import versions_of
 
 routes = Routes("datasets")
 Records = Annotated[int, Field(ge=1, le=10**12, strict=True)]
@@ -51,8 +52,7 @@ class PieceList(Schema):
 def post_live(request: ApiRequest, dataset: str, body: LiveIn) -> Any:
     """Let runs add to the dataset; with `window_records`, a window is cut by itself once so many records wait."""
     found = make_live(actor=request.actor, dataset=Dataset.objects.find(dataset), window_records=body.window_records, reason=body.reason)
-    rows = versions_of(found)
-    return dataset_out(request, found, rows[0].version if rows else None)
+    return whole(request, found)
 
 
 @routes.post("/datasets/{dataset}/windows", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=DatasetOut, status=201)
@@ -63,7 +63,7 @@ def post_window(request: ApiRequest, dataset: str, body: WindowIn | None = None)
     window = made_before(request, Dataset) or cut_window(
         actor=request.actor, dataset=found, records=records, reason=reason, id=request.chosen_id
     )
-    return Status(201, dataset_out(request, window, versions_of(window)[0].version))
+    return Status(201, whole(request, window))
 
 
 @routes.get("/datasets/{dataset}/pieces", needs=Permission.VIEW, kind=Kind.DATASET, response=PieceList)
@@ -77,6 +77,6 @@ def list_pieces(request: ApiRequest, dataset: str, cursor: Cursor = "", limit: S
 def _piece(piece: DatasetPiece) -> dict[str, Any]:
     return {
         "id": piece.public_id, "uuid": piece.pk, "number": piece.number, "path": piece.path, "sha256": piece.blob.sha256,
-        "bytes": piece.blob.bytes, "records": piece.records, "made_by_run_id": f"run_{piece.made_by_run_id.hex}",
+        "bytes": piece.blob.bytes, "records": piece.records, "made_by_run_id": ids.canonical("run", None, piece.made_by_run_id),
         "window_id": piece.window.public_id if piece.window else None, "created_at": piece.created_at,
     }  # fmt: skip

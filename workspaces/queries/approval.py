@@ -11,6 +11,7 @@ from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
 from workspaces.checklist import checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalVote, Pool
+from workspaces.queries.requester import requesters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ def approvals(*, status: str = "") -> "QuerySet[Approval]":
 
 
 def count_for(actor: Actor, rights: Rights) -> int:
-    """How many open requests wait for this person's word: those that they may decide, did not ask for, and have not decided on."""
+    """How many open requests wait for this person's word: those that they did not ask for and have not decided on. What was asked for through a
+    token of theirs counts, and says on its page why it is another's; asking the record for each would cost every page."""
     if actor.user is None or not rights.allows(Permission.APPROVE, Kind.APPROVAL):
         return 0
     waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=timezone.now()).exclude(requested_by=actor.user)
@@ -76,6 +78,8 @@ def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[Appro
         return "Deciding on this needs the right to approve."
     if actor.user is None or actor.user.pk == approval.requested_by_id:
         return "You asked for this yourself; another approver decides."
+    if actor.user.pk in requesters_of(approval):
+        return "It was asked for through a token that you made; another approver decides."
     if any(vote.person_id == actor.user.pk for vote in votes):
         return "You have decided on this; others still have to."
     return ""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workspaces.models import Limit, Unit
-from workspaces.queries.ledger import figure
 from workspaces.standings import Standing, amount_words, name_of, standings
+from workspaces.units import figure
 from workspaces.windows import Window
 
 ABOVE = {Limit.Mode.STOP: "nothing starts", Limit.Mode.APPROVAL: "an approver decides", Limit.Mode.WARN: "warns"}
@@ -27,19 +27,19 @@ class LimitRow:
 
     @property
     def used_figure(self) -> str:
-        return figure(self.standing.used, self.limit.unit) or "0" if self.standing and self.used else ""
+        return figure(self.standing.used, self.limit.unit) if self.standing and self.used else ""
 
     @property
     def reserved_figure(self) -> str:
-        return figure(self.standing.reserved, self.limit.unit) or "0" if self.standing and self.reserved else ""
+        return figure(self.standing.reserved, self.limit.unit) if self.standing and self.reserved else ""
 
     @property
     def free_figure(self) -> str:
-        return figure(max(0, self.standing.free), self.limit.unit) or "0" if self.standing and self.free else ""
+        return figure(max(0, self.standing.free), self.limit.unit) if self.standing and self.free else ""
 
     @property
     def even_figure(self) -> str:
-        return "" if self.passed is None else figure(self.limit.amount * self.passed // 1000, self.limit.unit) or "0"
+        return "" if self.passed is None else figure(self.limit.amount * self.passed // 1000, self.limit.unit)
 
     @property
     def pace(self) -> float | None:

@@ -21,7 +21,7 @@ from workspaces.queries.finding import Finding
 
 _AT_ONCE = 500  # events held in memory
 _WHOLE_AGAIN = timedelta(hours=1)  # after which sealing walks the whole chain and not only what is new
-_LONG = 50_000  # events; about ten seconds. Longer chains are for `manage.py verify`
+LONG = 50_000  # events; about ten seconds. Longer chains are for `manage.py verify`
 
 
 class Broken(Exception):  # the answer of a check, not a fault of ours
@@ -272,7 +272,7 @@ def seal() -> Checkpoint | None:
     recomputed as well, for the note only: a fault far back must not leave what is new without a signature.
     """
     name, noted = checkpoint.name_of(scope.current_id()), last_finding()
-    if (noted is None or datetime.now(UTC) - noted.at >= _WHOLE_AGAIN) and not AuditEvent.objects.filter(sequence__gt=_LONG).exists():
+    if (noted is None or datetime.now(UTC) - noted.at >= _WHOLE_AGAIN) and not AuditEvent.objects.filter(sequence__gt=LONG).exists():
         verify_chain()
 
     def grown(newest: Checkpoint | None) -> tuple[int, str] | None:

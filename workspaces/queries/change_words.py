@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from workspaces import units
 from workspaces.models import AuditEvent, Unit
 from workspaces.standings import amount_words
+from workspaces.windows import clock_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,11 @@ class Change:
 
 def changes_of(event: AuditEvent, changed: Any, zone: str) -> list[Change]:
     """Lines of an event's details: `{"pool pool_local": {field: [before, after]}}`. The first events on record name only the noun, or no row."""
-    unit = next((value for value, label in Unit.choices if event.subject_label.startswith(str(label))), "")
-    clock = ZoneInfo(zone) if zone in available_timezones() else ZoneInfo("UTC")
+    told = event.subject_type == "limit"
+    unit = next((value for value, label in Unit.choices if told and event.subject_label.startswith(str(label))), "")
+    clock = clock_of(zone)
     rows = {name: value for name, value in changed.items() if isinstance(value, dict)} if isinstance(changed, dict) else {}
     nouns = Counter(name.partition(" ")[0] for name in rows)
-    unit = unit if event.subject_type == "limit" else ""
     lines = [line for name, fields in rows.items() for line in _lines(fields, _prefix(name, nouns), unit, clock)]
     return lines if rows else list(_lines(changed, "", unit, clock))
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from workspaces import scope, store
-from workspaces.models import Agent, AgentFile, AgentVersion, NotFound
-from workspaces.queries.registry import find_agent_file, find_agent_version, stored_content
+from workspaces.models import Agent, AgentFile, AgentVersion
+from workspaces.queries.registry import beginning_of, find_agent_file, find_agent_version, stored_content
 
 SHOWN_BYTES = 256 * 1024
 SHOWN_LINES, SHOWN_COLUMNS = 3_000, 1_000
@@ -32,16 +31,8 @@ def code_of(agent: Agent, version: str, path: str) -> Code:
     """The beginning of one file of an agent's version. Raises NotFound."""
     found = find_agent_version(agent, version)
     file = find_agent_file(found, path)
-    try:
-        content = b"".join(store.open(file.blob.region, scope.current_id(), file.blob.sha256, start=0, end=SHOWN_BYTES))
-    except store.StoreMissing as error:
-        raise NotFound("file") from error
-    is_cut = file.blob.bytes > len(content)
-    try:
-        text = content.decode(errors="ignore" if is_cut else "strict")  # what is cut may end within a character
-    except UnicodeDecodeError:
-        return Code(found, file, None, is_cut)
-    if "\0" in text:
+    text, is_cut = beginning_of(file.blob, SHOWN_BYTES)
+    if text is None:
         return Code(found, file, None, is_cut)
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines

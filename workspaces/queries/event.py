@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from django.apps import apps
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -17,6 +16,7 @@ from workspaces.queries.event_words import sentence
 from workspaces.queries.paging import BadCursor, Page
 from workspaces.queries.workspace import find_workspace
 from workspaces.verbs import Verb
+from workspaces.windows import clock_of
 
 FILTERS = ("actor", "verb", "subject", "from", "to", "request")
 NOUNS = tuple(dict.fromkeys(verb.value.partition(".")[0] for verb in Verb))
@@ -167,7 +167,7 @@ def _moment(text: str, name: str, zone: str) -> datetime | None:
     text = text.strip()
     if not text:
         return None
-    local = ZoneInfo(zone) if zone in available_timezones() else ZoneInfo("UTC")
+    local = clock_of(zone)
     try:
         if len(text) == 10:
             day = date.fromisoformat(text) + timedelta(days=name == "to")

@@ -1,15 +1,14 @@
 """How a live dataset grows: records by day, what waits for a window, and the windows that were cut."""
 
 import uuid
-from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Sum
 from django.db.models.functions import TruncDate
 
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
+from workspaces.windows import clock_of, first_instant
 
 DAYS_SHOWN = 28
 WINDOWS_SHOWN = 20
@@ -22,7 +21,7 @@ class WindowRow:
     records: int
     pieces: int
     created_at: datetime
-    made_by_runs: tuple[uuid.UUID, ...]
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +56,23 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
     pieces = DatasetPiece.objects.filter(dataset=dataset)
     sums = pieces.aggregate(records=Sum("records"), pieces=Count("pk"))
     waiting = pieces.filter(window=None).aggregate(records=Sum("records"), pieces=Count("pk"))
+    clock = clock_of(zone)
     first = today - timedelta(days=DAYS_SHOWN - 1)
-    by_day: Counter[date] = Counter()
-    rows = pieces.filter(created_at__date__gte=first - timedelta(days=1)).annotate(
-        day=TruncDate("created_at", tzinfo=ZoneInfo(zone or "UTC"))
-    )
-    for day, records in rows.values_list("day").annotate(Sum("records")).values_list("day", "records__sum"):
-        by_day[day] += records or 0
-    windows = list(
-        dataset.windows.annotate(held=Count("window_pieces"), records=Sum("window_pieces__records")).order_by("-window_number")[
-            :WINDOWS_SHOWN
-        ]
-    )
-    makers: dict[uuid.UUID, dict[uuid.UUID, None]] = {}
-    for window_id, run_id in DatasetPiece.objects.filter(window__in=windows).order_by("number").values_list("window_id", "made_by_run_id"):
-        makers.setdefault(window_id or dataset.pk, {})[run_id] = None
+    rows = pieces.filter(created_at__gte=first_instant(first, clock)).annotate(day=TruncDate("created_at", tzinfo=clock))
+    by_day = dict(rows.values_list("day").annotate(Sum("records")))
+    windows = dataset.windows.annotate(
+        held=Count("window_pieces"), records=Sum("window_pieces__records"), runs=Count("window_pieces__made_by_run_id", distinct=True)
+    ).order_by("-window_number")[:WINDOWS_SHOWN]
     return Growth(
         total_records=sums["records"] or 0,
         total_pieces=sums["pieces"] or 0,
         waiting_records=waiting["records"] or 0,
         waiting_pieces=waiting["pieces"] or 0,
-        days=tuple((first + timedelta(days=place), by_day[first + timedelta(days=place)]) for place in range(DAYS_SHOWN)),
+        days=tuple((first + timedelta(days=place), by_day.get(first + timedelta(days=place)) or 0) for place in range(DAYS_SHOWN)),
         windows=tuple(
             WindowRow(
                 dataset=window, number=window.window_number or 0, records=getattr(window, "records") or 0, pieces=getattr(window, "held"),
-                created_at=window.created_at, made_by_runs=tuple(makers.get(window.pk, {})),
+                created_at=window.created_at, runs=getattr(window, "runs"),
             )
             for window in windows
         ),

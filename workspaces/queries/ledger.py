@@ -11,7 +11,7 @@ from workspaces.ids import canonical
 from workspaces.models import LedgerAccount, LedgerEntry, Unit
 from workspaces.queries.paging import Page, newest_first
 from workspaces.standings import amount_words
-from workspaces.units import gpu_hours
+from workspaces.units import figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +79,20 @@ class Line:
 
     @property
     def reserved_figure(self) -> str:
-        return figure(self.reserved, self.newest.unit)
+        return _figure(self.reserved, self.newest.unit)
 
     @property
     def spent_figure(self) -> str:
-        return figure(self.spent, self.newest.unit)
+        return _figure(self.spent, self.newest.unit)
 
     @property
     def released_figure(self) -> str:
-        return figure(self.released, self.newest.unit)
+        return _figure(self.released, self.newest.unit)
 
 
-def figure(amount: int, unit: str) -> str:
-    """An amount without its unit, which stands beside it: in a column's head, in the row's first amount; "" for nothing."""
-    if not amount:
-        return ""
-    match unit:
-        case Unit.GPU_MS:
-            return gpu_hours(amount)
-        case Unit.RUNS:
-            return f"{amount:,}"
-        case _:
-            return amount_words(amount, unit)
+def _figure(amount: int, unit: str) -> str:
+    """An amount without its unit, which stands in the column's head; "" for nothing."""
+    return figure(amount, unit) if amount else ""
 
 
 def lines(*, unit: str = Unit.GPU_MS, cursor: str = "", size: int = 50) -> Page[Line]:

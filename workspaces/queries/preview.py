@@ -5,8 +5,8 @@ import io
 import json
 from dataclasses import dataclass
 
-from workspaces import scope, store
-from workspaces.models import DatasetFile, NotFound
+from workspaces.models import DatasetFile
+from workspaces.queries.registry import beginning_of
 
 BYTES = 65_536
 ROWS, COLUMNS, CELL = 20, 12, 120
@@ -26,13 +26,7 @@ class Preview:
 
 def preview_of(file: DatasetFile) -> Preview:
     """The first 64 KiB of a file. CSV and TSV by their endings, JSON lines as a table of the first line's keys, other UTF-8 as lines."""
-    try:
-        pieces = store.open(file.blob.region, scope.current_id(), file.blob.sha256, start=0, end=BYTES)
-        content = b"".join(pieces)
-    except store.StoreMissing as error:
-        raise NotFound("file") from error
-    is_cut = file.blob.bytes > len(content)
-    text = _text(content, is_cut)
+    text, is_cut = beginning_of(file.blob, BYTES)
     if text is None:
         return Preview("binary", is_cut=is_cut)
     ending = file.path.rsplit(".", 1)[-1].lower()
@@ -41,17 +35,6 @@ def preview_of(file: DatasetFile) -> Preview:
         return table
     lines = text.splitlines()
     return Preview("text", lines=tuple(line[:LINE] for line in lines[:LINES]), is_cut=is_cut or len(lines) > LINES)
-
-
-def _text(content: bytes, is_cut: bool) -> str | None:
-    if b"\x00" in content:
-        return None
-    for back in range(4 if is_cut else 1):  # the piece may end within a character
-        try:
-            return content[: len(content) - back].decode()
-        except UnicodeDecodeError:
-            continue
-    return None
 
 
 def _table(text: str, ending: str, is_cut: bool) -> Preview | None:
@@ -69,7 +52,7 @@ def _table(text: str, ending: str, is_cut: bool) -> Preview | None:
 
 
 def _json_lines(text: str, is_cut: bool) -> Preview | None:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]  # JSON may hold other line ends within its texts
     try:
         found = [json.loads(line) for line in lines[:ROWS]]
     except (ValueError, RecursionError):

@@ -175,6 +175,24 @@ def _path(file: AgentFile) -> str:
     return file.path
 
 
+def beginning_of(blob: Blob, most_bytes: int) -> tuple[str | None, bool]:
+    """The beginning of a stored file as text, None where it is no UTF-8 text or holds NUL; and whether the file goes on. Raises NotFound where
+    the store has lost it."""
+    try:
+        content = b"".join(store.open(blob.region, scope.current_id(), blob.sha256, start=0, end=most_bytes))
+    except store.StoreMissing as error:
+        raise NotFound("file") from error
+    is_cut = blob.bytes > len(content)
+    if b"\x00" in content:
+        return None, is_cut
+    for back in range(4 if is_cut else 1):  # what is cut may end within a character
+        try:
+            return content[: len(content) - back].decode(), is_cut
+        except UnicodeDecodeError:
+            continue
+    return None, is_cut
+
+
 def stored_content(blob: Blob) -> Iterator[bytes]:
     """The bytes of a stored file of the open workspace. Raises NotFound where the store has lost it."""
     try:

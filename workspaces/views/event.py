@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from workspaces.audit import Refusal
 from workspaces.pages import PageRequest
-from workspaces.queries.chain import badge, check_events, verify_chain
+from workspaces.queries.chain import LONG, badge, check_events, verify_chain
 from workspaces.queries.change_words import changes_of
 from workspaces.queries.event import FILTERS, NOUNS, Told, filters_of, one_event, page_of_events
 from workspaces.queries.paging import BadCursor, Page
@@ -18,7 +18,6 @@ from workspaces.views.csv_file import Piece, csv_file
 
 ROWS = 50
 DAY = (0, 10)  # lengths of what a date field can hold; moments are asked for by address
-VERIFIED_IN_A_REQUEST = 50_000  # events; about ten seconds. Longer chains are for `manage.py verify`
 CSV_HEAD = (
     "sequence", "event", "time", "verb", "sentence", "reason", "actor kind", "actor", "on behalf of", "subject type", "subject",
     "subject id", "command", "request", "job", "token", "hash", "previous hash",
@@ -73,7 +72,7 @@ def event_list_csv(request: PageRequest) -> HttpResponseBase:
 def event_verify(request: PageRequest) -> HttpResponse:
     """Recompute the whole chain now. It only reads."""
     stands = badge()
-    is_long = stands.events > VERIFIED_IN_A_REQUEST
+    is_long = stands.events > LONG
     result = None if is_long else verify_chain()
     return render(request, "workspaces/event_verify.html", {"badge": stands, "is_long": is_long, "result": result})
 

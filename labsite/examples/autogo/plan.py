@@ -5,7 +5,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
-from labsite.examples.ground import HOUR_MS, AgentPlan, WorkspacePlan
+from labsite.examples.ground import AgentPlan, WorkspacePlan
+from workspaces.units import MS_PER_HOUR
 
 Parameters = MappingProxyType[str, Any]
 
@@ -40,7 +41,8 @@ class LiveDatasetPlan:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A run to start. It waits for `windows` windows of self-play, and for the first checkpoint of each run or sweep in `checkpoints_of`."""
+    """A run to start. It reads the self-play windows of the numbers in `windows`, and the newest checkpoint of each member of the sweeps in
+    `checkpoints_of`; it waits for them."""
 
     key: str
     agent: str
@@ -76,8 +78,8 @@ WORKSPACE = WorkspacePlan(
     boundary_reason="One group shares engines, games, checkpoints and the budget for them.",
     visibility="private",
     region="local",
-    gpu_ms_per_week=1200 * HOUR_MS,
-    gpu_ms_per_run=24 * HOUR_MS,
+    gpu_ms_per_week=1200 * MS_PER_HOUR,
+    gpu_ms_per_run=24 * MS_PER_HOUR,
     max_concurrent_runs=48,
 )
 
@@ -234,9 +236,6 @@ def _self_play(number: int) -> RunPlan:
 
 
 SELF_PLAY_RUNS = tuple(_self_play(number) for number in range(1, 6))
-WINDOWS = 42
-"""Cut of the first games: 360 of them in pieces of 8 are 45 windows."""
-
 SWEEP = SweepPlan(
     name="learning-rate",
     purpose="Which step learns most from the same games",
@@ -260,5 +259,3 @@ ARENA_RUN = RunPlan(
     MappingProxyType({"random_mover": True}),
     checkpoints_of=(SWEEP.name,),
 )
-RUNS = (*SELF_PLAY_RUNS, ARENA_RUN)
-"""In the order to start them: games first, then SWEEP, then the arena of its checkpoints."""

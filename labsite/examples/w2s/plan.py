@@ -5,7 +5,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal
 
-from labsite.examples.ground import HOUR_MS, AgentPlan, WorkspacePlan
+from labsite.examples.ground import AgentPlan, WorkspacePlan
+from workspaces.units import MS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ WORKSPACE = WorkspacePlan(
     boundary_reason="Holdout records of this project must stay unseen by every other one.",
     visibility="private",
     region="local",
-    gpu_ms_per_week=40 * HOUR_MS,
-    gpu_ms_per_run=1 * HOUR_MS,
+    gpu_ms_per_week=40 * MS_PER_HOUR,
+    gpu_ms_per_run=1 * MS_PER_HOUR,
     max_concurrent_runs=4,
 )
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labsite.examples import ground
 from labsite.examples.autogo import bundles
 from labsite.examples.ground import AgentPlan
 
-COMMON = bundles.AGENTS / bundles.COMMON
+COMMON = bundles.AGENTS / ground.COMMON
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
