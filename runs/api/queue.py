@@ -1,12 +1,10 @@
 """`/queue`: what waits, why, and what would start it; the same answer as the page's."""
 
-import sys
 from typing import Any
 
 from django.conf import settings
 
 from runs.api.schema import QueuePage
-from runs.models import QueueItem
 from runs.queries.queue import Waiting, waiting_runs
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
@@ -21,10 +19,9 @@ WAITING_MAX = 10_000  # runs that a queue is looked through for
 def get_queue(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Runs that wait, pool by pool in the order in which they start: `position` counts within the pool, `reason` says why not yet, `release`
     what would start it."""
-    keys = dict(QueueItem.objects.values_list("run_id", "position_key")[:WAITING_MAX])
 
     def place(waiting: Waiting) -> Place:
-        return (waiting.pool.slug, -waiting.priority, keys.get(waiting.run.pk, sys.maxsize), waiting.run.pk.hex)
+        return (waiting.pool.slug, -waiting.priority, waiting.position_key, waiting.run.pk.hex)
 
     page = in_order(waiting_runs(WAITING_MAX), place, cursor=cursor, size=limit)
     return {

@@ -1,6 +1,5 @@
 """Sweeps: ask for all members of a search space at once, look how far they are, stop."""
 
-import math
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,15 +11,16 @@ from pydantic import Field, StringConstraints
 
 from runs.api.artifact import named
 from runs.api.run import launch_request
-from runs.api.schema import LaunchIn, ReasonIn, Strict
+from runs.api.schema import NAMED_FLOATS, LaunchIn, ReasonIn, Strict
 from runs.commands.sweep import create_sweep
 from runs.commands.sweep import stop as stop_sweep
-from runs.models import Sweep
-from runs.queries.sweep import MemberRow, Progress, find_sweep, list_sweeps, progress_of, table_of, words_of
+from runs.models import Run, Sweep
+from runs.queries.sweep import Progress, find_sweep, list_sweeps, progress_of, table_of, words_of
+from workspaces import ids
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
-from workspaces.queries.paging import Place, in_order
+from workspaces.queries.paging import in_order
 
 routes = Routes("sweeps")
 
@@ -83,10 +83,10 @@ class MemberOut(Schema):
     run_id: str
     status: str
     parameters: dict[str, Any]
-    score: float | str | None
-    standard_error: float | str | None
+    score: float | NAMED_FLOATS | None
+    standard_error: float | NAMED_FLOATS | None
     scored_by: str | None
-    metrics: dict[str, float | str]
+    metrics: dict[str, float | NAMED_FLOATS]
     spent_gpu_ms: int
 
 
@@ -109,9 +109,7 @@ def list_all(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.AP
 def create(request: ApiRequest, body: SweepIn) -> Status[dict[str, Any]]:
     """Ask for a sweep. 409 with the arithmetic where all members together do not fit into a hard limit."""
     asked = replace(launch_request(body), name="", reason="")
-    space: dict[str, Any] = {"kind": body.space.kind, "axes": body.space.axes}
-    space |= {"seeds": body.space.seeds} if body.space.seeds else {}
-    space |= {name: value for name, value in (("count", body.space.count), ("seed", body.space.seed)) if value is not None}
+    space = body.space.model_dump(exclude_defaults=True)
     sweep = create_sweep(actor=request.actor, name=body.name, space=space, request=asked, purpose=body.reason, sweep_id=request.chosen_id)
     return Status(201, shape(request, sweep))
 
@@ -127,13 +125,7 @@ def get_members(request: ApiRequest, sweep: str, cursor: Cursor = "", limit: Siz
     """Members launched so far, best first: what was varied, the score, the last value of each metric. Of a sweep with more than 500 members
     the first 500; `/runs?sweep=` lists the runs of all."""
     table = table_of(find_sweep(sweep))
-    sign = 1 if table.descends else -1
-
-    def place(row: MemberRow) -> Place:
-        value = table.value(row)
-        return (0, sign * value, row.number) if value is not None and math.isfinite(value) else (1, 0.0, row.number)
-
-    page = in_order(table.rows, place, cursor=cursor, size=limit)
+    page = in_order(table.rows, table.place, cursor=cursor, size=limit)
     return {
         "metric": table.contract.metric,
         "direction": table.contract.direction,
@@ -142,8 +134,8 @@ def get_members(request: ApiRequest, sweep: str, cursor: Cursor = "", limit: Siz
                 "member": row.number, "run_id": row.run.public_id, "status": row.run.status, "parameters": row.parameters,
                 "score": named(row.score.value) if row.score else None,
                 "standard_error": named(row.score.standard_error) if row.score else None,
-                "scored_by": f"run_{row.score.by_run.hex}" if row.score else None,
-                "metrics": {key: named(value) for key, value in row.metrics.items()}, "spent_gpu_ms": row.spent_gpu_ms,
+                "scored_by": ids.canonical(Run.prefix, None, row.score.by_run) if row.score else None,
+                "metrics": {key: named(value) for key, value in row.metrics.items()}, "spent_gpu_ms": row.run.spent_gpu_ms,
             }
             for row in page.items
         ],
@@ -168,7 +160,7 @@ def _row(request: ApiRequest, sweep: Sweep, progress: Progress) -> dict[str, Any
         "id": sweep.public_id, "uuid": str(sweep.pk), "status": sweep.status, "url": reverse("sweep", args=[request.workspace.slug, sweep.public_id]),
         "name": sweep.name, "number": sweep.number, "reason": sweep.reason, "purpose": sweep.purpose, "benchmark_id": sweep.benchmark.public_id,
         "agent_id": sweep.agent.public_id, "agent_version": sweep.agent_version.number, "compute_pool_id": sweep.pool.public_id,
-        "space": sweep.space, "members": words_of(sweep), "gpu_ms_each": sweep.gpu_ms_each, "requested_by": sweep.requested_by.label,
+        "space": sweep.space, "members": words_of(sweep), "gpu_ms_each": sweep.gpu_ms_each, "requested_by": sweep.requested_by.username,
         "created_at": sweep.created_at, "ended_at": sweep.ended_at,
         "progress": {name: getattr(progress, name) for name in ("members", "launched", "waiting", "active", "succeeded", "failed")},
     }  # fmt: skip

@@ -58,6 +58,7 @@ class LaunchForm(forms.Form):
     def __init__(self, given: QueryDict | None, choices: LaunchChoices, *, is_draft: bool = False) -> None:
         super().__init__(given)
         self.is_draft = is_draft
+        self.choices = choices
         self._choose("benchmark", choices.benchmarks, "Choose a benchmark")
         self._choose("agent", choices.agents, "Choose an agent")
         self._choose("pool", choices.pools, "The default pool" if choices.default_pool else "Choose a pool")
@@ -126,6 +127,11 @@ class LaunchForm(forms.Form):
                 self.left_out += [str(name)[:80]] if is_known else []
             elif f"{PREFIX}{name}" not in spread:
                 spread[f"{PREFIX}{name}"] = as_text(value)
+
+    @property
+    def has_choices(self) -> bool:
+        """Is there anything that could run?"""
+        return bool(self.choices.benchmarks and self.choices.agents)
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """The parameters among what was given."""

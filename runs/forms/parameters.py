@@ -28,7 +28,7 @@ class Json(forms.Field):
         if not text:
             return None
         try:
-            found = json.loads(text, parse_constant=_refuse_constant)
+            found = json.loads(text, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as error:
             raise ValidationError(f"This is not JSON: {str(error)[:200]}.") from error
         if self.is_object and not isinstance(found, dict):
@@ -48,7 +48,7 @@ class Items(forms.Field):
         text = _bounded(value)
         if text.startswith("["):
             try:
-                found = json.loads(text, parse_constant=_refuse_constant)
+                found = json.loads(text, parse_constant=refuse_constant)
             except (ValueError, RecursionError) as error:
                 raise ValidationError(f"This is not a list of JSON: {str(error)[:200]}. One entry a line is enough.") from error
             return list(found)
@@ -58,7 +58,7 @@ class Items(forms.Field):
         if self.item == "string":
             return line
         try:
-            found = json.loads(line, parse_constant=_refuse_constant)
+            found = json.loads(line, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             found = None
         if isinstance(found, bool) if self.item == "boolean" else isinstance(found, int | float) and not isinstance(found, bool):
@@ -174,7 +174,7 @@ def _bounded(value: Any) -> str:
     return text
 
 
-def _refuse_constant(name: str) -> float:
+def refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 

@@ -9,6 +9,8 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from runs.forms.launch import LaunchForm
+from runs.forms.parameter_words import hint
+from runs.forms.parameters import properties_of, refuse_constant
 from runs.queries.launch_choices import LaunchChoices
 
 PREFIX = "v."
@@ -39,7 +41,7 @@ class Values(forms.CharField):
 
     def _list(self, text: str) -> list[Any]:
         try:
-            values = json.loads(f"[{text}]", parse_constant=_refuse_constant)
+            values = json.loads(f"[{text}]", parse_constant=refuse_constant)
             if self.entry.get("type") == "string" and any(not isinstance(value, str) for value in values):
                 raise ValueError("texts that look like numbers")
         except (ValueError, RecursionError) as error:
@@ -67,17 +69,15 @@ class SweepForm(LaunchForm):
         required=False, min_value=0, max_value=2**63 - 1, label="Seed of the draws", help_text="The same seed draws the same."
     )
 
-    def __init__(self, given: QueryDict | None, choices: LaunchChoices) -> None:
-        super().__init__(given, choices)
+    def __init__(self, given: QueryDict | None, choices: LaunchChoices, *, is_draft: bool = False) -> None:
+        super().__init__(given, choices, is_draft=is_draft)
         del self.fields["seed"]
         for name in self.parameter_names:
             del self.fields[name]
-        schema = self.chosen_schema
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        entries = {name: entry for name, entry in (properties or {}).items() if isinstance(entry, dict)}
+        entries = {name: entry for name, entry in properties_of(self.chosen_schema).items() if isinstance(entry, dict)}
         self.parameter_names = [f"{PREFIX}{name}" for name in entries]
         for name, entry in entries.items():
-            self.fields[f"{PREFIX}{name}"] = Values(entry, label=name[:200], help_text=_help(entry))
+            self.fields[f"{PREFIX}{name}"] = Values(entry, label=name[:200], help_text=hint(entry, required=False))
         self.fields["name"].help_text = "Empty: the agent's name and a number."
         self.fields["gpu_hours"].label = "Budget of each member"
 
@@ -95,6 +95,12 @@ class SweepForm(LaunchForm):
         if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
             raise ValidationError("Seeds are whole numbers with commas between them, or a range such as 1..20.")
         return [int(part) for part in parts]
+
+    @property
+    def has_space(self) -> bool:
+        """Is anything varied yet? After `is_valid()`."""
+        given = self.cleaned_data
+        return all(given.get(name) for name in ("benchmark", "agent")) and bool(given["seeds"] or self.space()["axes"])
 
     def space(self) -> dict[str, Any]:
         """The search space. With draws, one value is fixed and several are drawn from; else a single value is no axis."""
@@ -117,19 +123,6 @@ class SweepForm(LaunchForm):
         return {"name": self.cleaned_data["name"], "space": self.space(), "request": self.request(), "purpose": self.cleaned_data["reason"]}
 
 
-def _help(entry: dict[str, Any]) -> str:
-    parts = [str(entry.get("description") or "")[:300]]
-    if "enum" in entry:
-        parts.append(f"One of {json.dumps(entry['enum'], ensure_ascii=False)[1:-1][:200]}.")
-    if "default" in entry:
-        parts.append(f"Default {json.dumps(entry['default'], ensure_ascii=False)[:100]}.")
-    return " ".join(part for part in parts if part)
-
-
 def _number(text: str) -> float | int:
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")

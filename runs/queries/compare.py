@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.models import MetricSeries, Run
+from runs.pools.sampling import PREFIX
 from runs.queries.metric import curves
 from runs.queries.score import RunScore, scores_of
 from workspaces.models import NotFound
@@ -49,7 +50,7 @@ def find_runs(texts: Sequence[str]) -> list[Run]:
     """The runs that are named, each once, in the order named; NotFound where one is not here."""
     found: dict[Any, Run] = {}
     for text in list(dict.fromkeys(texts))[:MOST_RUNS]:
-        run = Run.objects.find(text, "benchmark", "contract", "agent", "agent_version", "pool", "requested_by", "sweep")
+        run = Run.objects.find(text, "benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
         found.setdefault(run.pk, run)
     if not found:
         raise NotFound("run")
@@ -101,7 +102,7 @@ def _results(runs: Sequence[Run], series: dict[Any, dict[str, MetricSeries]]) ->
 
 def _series(runs: Sequence[Run]) -> dict[Any, dict[str, MetricSeries]]:
     found: dict[Any, dict[str, MetricSeries]] = {run.pk: {} for run in runs}
-    for row in MetricSeries.objects.filter(run__in=found).exclude(key__startswith="system/"):
+    for row in MetricSeries.objects.filter(run__in=found).exclude(key__startswith=PREFIX):
         found[row.run_id][row.key] = row
     return found
 

@@ -62,6 +62,6 @@ def estimate(request: LaunchRequest, *, is_draft: bool = False) -> Estimate:
         wall_seconds=prepared.wall_seconds,
         median_gpu_ms=int(median(spent)) if spent else None,
         like_runs=len(spent),
-        cost_micros=cost_micros(prepared.gpu_ms, prepared.pool.price_micros_per_gpu_hour),
+        cost_micros=cost_micros(prepared.gpu_ms, prepared.pool.price_micros_per_gpu_hour) + prepared.api_micros,
         currency=prepared.pool.currency,
     )

@@ -13,6 +13,7 @@ from runs.queries.queue import waiting_runs
 from runs.queries.scoreboard import FINITE, best_first, scores_under
 from workspaces.access import Actor
 from workspaces.models import Approval, Benchmark, Contract, Dataset, DatasetVersion, Limit, Objective, Pool, Unit, Workspace
+from workspaces.queries.overrun import overruns
 from workspaces.queries.registry import current_contract
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import Standing, standings
@@ -225,11 +226,11 @@ class Block:
     words: str
     lines: tuple[str, ...] = ()
     page: str = ""
-    arguments: tuple[str, ...] = ()
+    argument: str = ""
     act: str = "Look"
 
 
-def blocks(workspace: Workspace, limits: list[Standing], now: Now) -> list[Block]:
+def blocks(workspace: Workspace, limits: list[Standing], now: Now, moment: datetime) -> list[Block]:
     found: list[Block] = []
     if workspace.status == Workspace.Status.CONFIGURING:
         steps = creation_steps(workspace)
@@ -243,11 +244,13 @@ def blocks(workspace: Workspace, limits: list[Standing], now: Now) -> list[Block
     elif workspace.status == Workspace.Status.ARCHIVED:
         found.append(Block("The workspace is archived: everything can be read, nothing launched."))
     for pool in Pool.objects.filter(Q(is_accepting=False) | Q(engine__is_accepting=False)).order_by("slug"):
-        found.append(Block(f"{pool.slug} takes no new work.", page="pool", arguments=(pool.slug,)))
+        found.append(Block(f"{pool.slug} takes no new work.", page="pool", argument=pool.slug))
     for standing in limits:
         if standing.mode == Limit.Mode.STOP and standing.unit != Unit.RUNS and standing.window != Limit.Window.RUN and standing.free <= 0:
             until = f" It frees up {standing.until}." if standing.until else ""
             found.append(Block(f"{standing.name}: nothing is left.{until}", page="budget"))
+    for alarm in overruns(now=moment):
+        found.append(Block(alarm.words, page="run" if alarm.run_ref else "", argument=alarm.run_ref))
     silent = sum(row.is_unanswered for row in now.rows)
     if silent:
         what = "1 run; its budget stays held" if silent == 1 else f"{silent} runs; their budget stays held"

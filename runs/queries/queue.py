@@ -29,6 +29,7 @@ class Waiting:
     since: datetime | None
     reason: str
     release: str
+    position_key: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
     for item in items:
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
         reason, release = _why(item, place, rooms[item.pool_id], at_once)
-        found.append(Waiting(item.run, item.pool, place, item.priority, item.run.queued_at, reason, release))
+        found.append(Waiting(item.run, item.pool, place, item.priority, item.run.queued_at, reason, release, item.position_key))
     return found
 
 

@@ -4,12 +4,13 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
 from runs.models import MetricSeries, Run, Sweep
+from runs.pools.sampling import PREFIX
 from runs.queries.score import RunScore, scores_of
 from runs.search_space import SearchSpace, arithmetic, read_space
 from workspaces.models import Contract
@@ -47,7 +48,6 @@ class MemberRow:
     parameters: dict[str, Any]  # those that the space varies
     score: RunScore | None
     metrics: dict[str, float]
-    spent_gpu_ms: int
 
     def seconds(self, now: datetime) -> float | None:
         return None if self.run.started_at is None else ((self.run.ended_at or now) - self.run.started_at).total_seconds()
@@ -72,7 +72,15 @@ class SweepTable:
         return self.by or self.contract.metric
 
     def value(self, row: MemberRow) -> float | None:
-        return value_of(row, self.by)
+        """What orders: the last value of a metric, or the score."""
+        return row.metrics.get(self.by) if self.by else row.score.value if row.score else None
+
+    def place(self, row: MemberRow) -> tuple[int, float, int]:
+        """Where a row stands; no two stand in the same place."""
+        value = self.value(row)
+        if value is None or not math.isfinite(value):
+            return 1, 0.0, row.number
+        return 0, value if self.descends else -value, row.number
 
     @property
     def best(self) -> MemberRow | None:
@@ -116,12 +124,12 @@ def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> 
     )
 
 
-def table_of(sweep: Sweep, *, by: str = "", best: str = "") -> SweepTable:
-    """The members that have been launched, at most `MEMBERS_SHOWN` of them, by their score or by the last value of the metric `by`; `best` is
+def table_of(sweep: Sweep, *, by: str = "", best: str = "", most: int = MEMBERS_SHOWN) -> SweepTable:
+    """The members that have been launched, the first `most` of them, by their score or by the last value of the metric `by`; `best` is
     `low` or `high`, the contract's direction where it is neither. Without any score, the metric that most of them have."""
     space = read_space(sweep.space)
     axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
-    runs = list(_newest_of_each(sweep).values())[:MEMBERS_SHOWN]
+    runs = _newest_of_each(sweep, most)
     scores, metrics = scores_of(runs), _metrics(runs)
     shared: Counter[str] = Counter(key for by_key in metrics.values() for key in by_key)
     chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
@@ -132,28 +140,20 @@ def table_of(sweep: Sweep, *, by: str = "", best: str = "") -> SweepTable:
         MemberRow(
             number=run.sweep_member or 0,
             run=run,
-            parameters={name: run.seed if name == "seed" else run.parameters.get(name) for name in axes},
+            parameters=_varied(run, axes),
             score=scores.get(run.pk),
             metrics=metrics.get(run.pk, {}),
-            spent_gpu_ms=run.spent_gpu_ms,
         )
         for run in runs
     ]
-    sign = 1 if descends else -1
-
-    def place(row: MemberRow) -> tuple[int, float, int]:
-        value = value_of(row, by)
-        return (0, sign * value, row.number) if value is not None and math.isfinite(value) else (1, 0.0, row.number)
-
-    return SweepTable(
-        space=space, axes=axes, metrics=chosen, rows=tuple(sorted(rows, key=place)), contract=contract, by=by, descends=descends,
-        is_scored=bool(scores),
+    table = SweepTable(
+        space=space, axes=axes, metrics=chosen, rows=(), contract=contract, by=by, descends=descends, is_scored=bool(scores)
     )  # fmt: skip
+    return replace(table, rows=tuple(sorted(rows, key=table.place)))
 
 
-def value_of(row: MemberRow, by: str) -> float | None:
-    """The last value of the metric `by`, or the score where it is empty."""
-    return row.metrics.get(by) if by else row.score.value if row.score else None
+def _varied(run: Run, axes: tuple[str, ...]) -> dict[str, Any]:
+    return {name: run.seed if name == "seed" else run.parameters.get(name) for name in axes}
 
 
 def words_of(sweep: Sweep) -> str:
@@ -161,15 +161,16 @@ def words_of(sweep: Sweep) -> str:
     return arithmetic(read_space(sweep.space))
 
 
-def _newest_of_each(sweep: Sweep) -> dict[int, Run]:
-    """The newest run of each member, by its number: a retry stands for what it repeats."""
-    runs = Run.objects.filter(sweep=sweep).select_related("contract").defer("frozen").order_by("sweep_member", "created_at")
-    return {run.sweep_member: run for run in runs[: 2 * MEMBERS_SHOWN] if run.sweep_member is not None}
+def _newest_of_each(sweep: Sweep, most: int) -> list[Run]:
+    """The newest run of each of the first `most` members, in their order: a retry stands for what it repeats."""
+    runs = Run.objects.filter(sweep=sweep, sweep_member__lte=most).select_related("contract").defer("frozen")
+    newest = {run.sweep_member: run for run in runs.order_by("sweep_member", "created_at")}
+    return list(newest.values())
 
 
 def _metrics(runs: list[Run]) -> dict[uuid.UUID, dict[str, float]]:
     """The last value of each series; those of the machine (`system/…`) say nothing about what was varied."""
-    rows = MetricSeries.objects.filter(run__in=runs, last__isnull=False).exclude(key__startswith="system/")
+    rows = MetricSeries.objects.filter(run__in=runs, last__isnull=False).exclude(key__startswith=PREFIX)
     found: dict[uuid.UUID, dict[str, float]] = {}
     for run_id, key, last in rows.values_list("run_id", "key", "last"):
         if last is not None:

@@ -37,6 +37,6 @@ def _now(request: PageRequest, *, is_part: bool) -> dict[str, Any]:
         "now": running,
         "rows": [(row, row.seconds(now)) for row in running.rows],
         "burn": burn(limits, running, now),
-        "blocks": blocks(request.workspace, limits, running),
+        "blocks": blocks(request.workspace, limits, running, now),
         "is_part": is_part,
     }

@@ -42,7 +42,7 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
     try:
         launched = launch_run(actor=request.actor, request=form.request(), run_id=id_of(request, form_key(request)))
     except NotFound as missing:
-        _place_missing(form, missing)
+        place_missing(form, missing)
         return _page(request, form, None, status=422)
     except Refusal as refusal:
         if refusal.certificate:
@@ -62,7 +62,7 @@ def _look(form: LaunchForm) -> Estimate | None:
         try:
             found = estimate(form.request(without=without), is_draft=True)
         except NotFound as missing:
-            _place_missing(form, missing)
+            place_missing(form, missing)
             return None
         except Refusal as refusal:
             _place(form, refusal)
@@ -98,7 +98,7 @@ def _place(form: LaunchForm, refusal: Refusal) -> None:
             _say(form, FIELDS.get(refusal.field, refusal.field), reason)
 
 
-def _place_missing(form: LaunchForm, missing: NotFound) -> None:
+def place_missing(form: LaunchForm, missing: NotFound) -> None:
     form.add_error(None, f"There is no such {missing.noun} here any more; choose anew.")
 
 
@@ -131,7 +131,6 @@ def _page(
         "waits": found is not None and found.verdict.answer == Answer.APPROVAL,
         "would_refuse": found is not None and found.verdict.answer == Answer.REFUSE,
         "is_partial": found is not None and bool(form.errors),
-        "has_choices": bool(form.fields["benchmark"].choices[1:] and form.fields["agent"].choices[1:]),  # type: ignore[attr-defined]  # both are ChoiceFields
     }
     template = "runs/launch_form.html" if request.htmx and not request.htmx.boosted else "runs/launch.html"
     return render(request, template, context, status=status)

@@ -1,6 +1,5 @@
 """Metrics of a run: the tab with its curves, one series as a table, and as a file."""
 
-import math
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -49,13 +48,6 @@ def run_metric_csv(request: PageRequest, run: str) -> HttpResponseBase:
         raise NotFound("metric")
 
     def piece(cursor: str) -> Piece:
-        return [(point.step, _spelled(point.value), point.seconds) for point in points(series).items], ""
+        return [(point.step, point.value, point.seconds) for point in points(series).items], ""
 
     return csv_file(f"{found.public_id}-metric", ("step", "value", "seconds UTC"), piece, workspace_id=request.workspace.pk)
-
-
-def _spelled(value: float) -> float | str:
-    """The names that metrics.jsonl uses; a spreadsheet must not read `-inf` as a formula."""
-    if math.isnan(value):
-        return "NaN"
-    return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else value

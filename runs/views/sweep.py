@@ -14,7 +14,7 @@ from runs.queries.launch_choices import launch_choices
 from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
 from runs.reservation import cost_micros
-from runs.views.launch import FIELDS
+from runs.views.launch import FIELDS, place_missing
 from runs.views.live import live
 from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
@@ -39,7 +39,7 @@ def sweep_page(request: PageRequest, sweep: str) -> HttpResponseBase:
     context = _shown(request, found)
     if request.GET.get("part") == "live":
         response = live(request, "runs/sweep_live.html", context)
-        if found.status != Sweep.Status.RUNNING:
+        if not context["is_live"]:
             response["HX-Refresh"] = "true"  # what may be done with it has changed as well
         return response
     return render(request, "runs/sweep.html", context)
@@ -47,7 +47,7 @@ def sweep_page(request: PageRequest, sweep: str) -> HttpResponseBase:
 
 def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
     found = find_sweep(sweep)
-    table = _table(request, found)
+    table = _table(request, found, most=found.members)
     head = ("member", "run", "state", *table.axes, table.contract.metric, "standard error", *table.metrics, "GPU ms spent")
 
     def piece(cursor: str) -> Piece:
@@ -55,7 +55,7 @@ def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
             (
                 row.number, row.run.public_id, row.run.status, *(row.parameters[name] for name in table.axes),
                 row.score.value if row.score else None, row.score.standard_error if row.score else None,
-                *(row.metrics.get(key) for key in table.metrics), row.spent_gpu_ms,
+                *(row.metrics.get(key) for key in table.metrics), row.run.spent_gpu_ms,
             )
             for row in table.rows
         ], ""  # fmt: skip
@@ -64,21 +64,26 @@ def sweep_csv(request: PageRequest, sweep: str) -> HttpResponseBase:
 
 
 def sweep_new(request: PageRequest) -> HttpResponseBase:
-    """GET shows the form, filled from the address; POST with `act=launch` asks for the sweep, any other looks what it would be."""
+    """GET shows the form, filled from the address; POST with `act=launch` asks for the sweep, `act=check` looks what it would be, and any other is
+    a draft: looked at as far as it goes, without complaints about what comes next."""
     given = request.POST if request.method == "POST" else request.GET
-    form = SweepForm(given if given or request.method == "POST" else None, launch_choices())
+    act = request.POST.get("act", "")
+    form = SweepForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
         return _form(request, form)
     if not form.is_valid():
         return _form(request, form, status=422)
-    plan = _plan(form)
-    if request.POST.get("act") != "launch" or plan is None:
-        return _form(request, form, plan, status=200 if plan is not None else 422)
+    if act != "launch":
+        plan = _plan(form)
+        return _form(request, form, plan, status=422 if form.errors else 200)
     try:
         made = create_sweep(actor=request.actor, sweep_id=id_of(request, form_key(request)), **form.asked())
-    except (Refusal, NotFound) as fault:
-        _place(form, fault)
-        return _form(request, form, plan, status=409)
+    except NotFound as missing:
+        place_missing(form, missing)
+        return _form(request, form, status=422)
+    except Refusal as refusal:
+        _place(form, refusal)
+        return _form(request, form, status=409)
     return redirect("sweep", request.workspace.slug, made.public_id)
 
 
@@ -90,43 +95,41 @@ def sweep_stop(request: PageRequest, sweep: str) -> HttpResponseBase:
 
 
 def _plan(form: SweepForm) -> SweepPlan | None:
+    """What stands in the form, as a plan; a draft that names nothing to vary yet has none, and nothing is said about it."""
+    if form.is_draft and not form.has_space:
+        return None
     try:
         return plan_sweep(form.request(), form.space())
-    except (Refusal, NotFound) as fault:
-        _place(form, fault)
-        return None
+    except NotFound as missing:
+        place_missing(form, missing)
+    except Refusal as refusal:
+        _place(form, refusal)
+    return None
 
 
-def _place(form: SweepForm, fault: Refusal | NotFound) -> None:
+def _place(form: SweepForm, refusal: Refusal) -> None:
     """Each reason beside the field that it is about, where there is one."""
-    if isinstance(fault, NotFound):
-        form.add_error(None, f"There is no such {fault.noun} here any more; choose anew.")
-        return
-    for reason in fault.reasons:
-        axis = reason.partition(":")[0] if fault.field == "parameters" else fault.field.removeprefix("space.")
-        names = (f"{PREFIX}{axis}", axis, FIELDS.get(fault.field, ""))
+    for reason in refusal.reasons:
+        axis = reason.partition(":")[0] if refusal.field == "parameters" else refusal.field.removeprefix("space.")
+        names = (f"{PREFIX}{axis}", axis, FIELDS.get(refusal.field, ""))
         form.add_error(next((name for name in names if name in form.fields), None), reason)
 
 
 def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, *, status: int = 200) -> HttpResponse:
     template = "runs/sweep_form.html" if request.htmx and not request.htmx.boosted else "runs/sweep_new.html"
-    has_choices = bool(form.fields["benchmark"].choices[1:] and form.fields["agent"].choices[1:])  # type: ignore[attr-defined]  # both are ChoiceFields
     cost = cost_micros(plan.gpu_ms, plan.prepared.pool.price_micros_per_gpu_hour) if plan else 0
-    return render(
-        request,
-        template,
-        {"form": form, "once": form_key(request), "plan": plan, "cost_micros": cost, "has_choices": has_choices},
-        status=status,
-    )
+    context = {"form": form, "once": form_key(request), "plan": plan, "cost_micros": cost}
+    return render(request, template, context, status=status)
 
 
 def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
     table = _table(request, sweep)
     members = [(row.run.public_id, [*(row.parameters[name] for name in table.axes), table.value(row)]) for row in table.rows]
     now = timezone.now()
+    progress = progress_of([sweep])[sweep.pk]
     return {
         "sweep": sweep,
-        "progress": progress_of([sweep])[sweep.pk],
+        "progress": progress,
         "words": words_of(sweep),
         "table": table,
         "rows": [
@@ -135,11 +138,11 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
         ],
         "heads": [(key, "low" if key == table.by and not table.descends else "high") for key in table.metrics],
         "chart": parallel([*table.axes, table.result], members, descends=table.descends),
-        "is_cut": len(table.rows) >= MEMBERS_SHOWN,
-        "is_live": sweep.status == Sweep.Status.RUNNING,
+        "is_cut": progress.launched > len(table.rows),
+        "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,
         "may_stop": may_stop(request.actor, request.rights, sweep),
     }
 
 
-def _table(request: PageRequest, sweep: Sweep) -> SweepTable:
-    return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""))
+def _table(request: PageRequest, sweep: Sweep, most: int = MEMBERS_SHOWN) -> SweepTable:
+    return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""), most=most)

@@ -81,3 +81,13 @@ def test_the_list_offers_to_compare(pair: tuple[Laboratory, list[Run]]) -> None:
     page = sign_in(laboratory).get("/workspaces/lab/runs/").content.decode()
     assert page.count('name="run"') == 2
     assert f'value="{runs[0].public_id}"' in page
+
+
+def test_the_file_of_one_run_holds_everything_and_spells_what_is_no_number(pair: tuple[Laboratory, list[Run]]) -> None:
+    laboratory, runs = pair
+    with laboratory.opened():
+        score_runs(actor=laboratory.owner, scores={runs[1]: (float("-inf"), None)})
+    text = b"".join(sign_in(laboratory).get(f"{COMPARE}csv/", {"run": [runs[1].public_id]})).decode()
+    lines = text.splitlines()
+    assert lines[1] == "score,,'-Infinity"
+    assert "Parameters,width,32" in lines

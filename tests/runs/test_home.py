@@ -4,15 +4,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.commands.run import cancel
+from runs.launch import LaunchRequest
 from runs.models import QueueItem, Run
+from runs.queries.estimate import estimate
 from runs.queries.home import aim
 from runs.queries.queue import waiting_runs
 from tests.factories import make_workspace
 from tests.factories_pages import add_attempt, client_of, copy_runs, leave_queue, score_runs, see, set_run
-from tests.factories_runs import Laboratory, launch, make_laboratory
+from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.pool import bind_pool, change_pool
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Pool
 
 
 @pytest.fixture
@@ -144,3 +147,21 @@ def test_strangers_find_no_home(laboratory: Laboratory) -> None:
     stranger = make_laboratory("other").owner
     for address in ("", "queue/", "artifacts/", "runs/launch/", "runs/csv/"):
         assert client_of(stranger).get(f"/workspaces/lab/{address}").status_code == 404
+
+
+def test_an_overrun_is_said_where_everybody_looks(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        run = launch(laboratory, gpu_ms=HOUR, name="<b>greedy</b>")
+        set_run(actor=laboratory.owner, run=run, spent_gpu_ms=run.reserved_gpu_ms + HOUR)
+        cancel(actor=laboratory.owner, run=run)
+    page = home(laboratory)
+    assert "&lt;b&gt;greedy&lt;/b&gt; used 1 GPU-hour more than was reserved for it." in page
+    assert run.public_id in page
+
+
+def test_an_estimate_counts_what_outside_interfaces_may_cost(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        change_pool(actor=laboratory.owner, pool=Pool.objects.get(), price_micros_per_gpu_hour=3_000_000)
+        request = LaunchRequest(benchmark="accuracy", agent="worker", datasets=("table",), gpu_ms=HOUR, api_micros=2_000_000)
+        found = estimate(request)
+    assert found.cost_micros == 5_000_000

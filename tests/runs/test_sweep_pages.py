@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from runs.commands.run import cancel
+from runs.commands.sweep import stop
 from runs.jobs.advance import advance_sweep
 from runs.models import Run, Sweep
 from tests.factories import make_member, make_workspace
@@ -193,3 +195,32 @@ def test_a_form_that_is_sent_twice_makes_one_thing(laboratory: Laboratory, addre
         assert model.objects.count() == 1
     changed = client.post(address, sent | {"reason": "gone back to, and changed"})
     assert changed["Location"] != answers[0]["Location"]
+
+
+def test_a_stopped_sweep_is_watched_until_its_last_member_has_ended_and_members_lead_back(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    client.post(NEW, asked(act="launch", name="lr", **{"v.rate": "0.1, 0.2"}))
+    advance_sweep(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        sweep, runs = Sweep.objects.get(), list(Run.objects.order_by("sweep_member"))
+        stop(actor=laboratory.owner, sweep=sweep)
+        address = f"/workspaces/lab/sweeps/{sweep.public_id}/"
+    assert "data-live" in client.get(address).content.decode()
+    facts = client.get(f"/workspaces/lab/runs/{runs[1].public_id}/").content.decode()
+    assert "Member 2 of the sweep" in facts
+    assert address in facts
+    with laboratory.opened():
+        for run in runs:
+            cancel(actor=laboratory.owner, run=run)
+    assert "data-live" not in client.get(address).content.decode()
+
+
+def test_a_draft_is_not_complained_about(laboratory: Laboratory) -> None:
+    client = sign_in(laboratory)
+    for given in ({"agent": "sweeper"}, {"agent": "sweeper", "benchmark": "accuracy"}):
+        answer = client.post(NEW, given)
+        page = answer.content.decode()
+        assert answer.status_code == 200
+        for complaint in ("This field is required", "varies something", 'aria-invalid="true"'):
+            assert complaint not in page
+    assert "varies something" in client.post(NEW, asked(act="check")).content.decode()

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from django.db.models import Count, Sum
 from django.db.models.functions import TruncDate
 
-from workspaces.models import Dataset, DatasetPiece, DatasetVersion
+from workspaces.models import Dataset, DatasetPiece
 from workspaces.windows import clock_of, first_instant
 
 DAYS_SHOWN = 28
@@ -19,7 +19,6 @@ class WindowRow:
     dataset: Dataset
     number: int
     records: int
-    pieces: int
     created_at: datetime
     runs: int
 
@@ -61,7 +60,7 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
     rows = pieces.filter(created_at__gte=first_instant(first, clock)).annotate(day=TruncDate("created_at", tzinfo=clock))
     by_day = dict(rows.values_list("day").annotate(Sum("records")))
     windows = dataset.windows.annotate(
-        held=Count("window_pieces"), records=Sum("window_pieces__records"), runs=Count("window_pieces__made_by_run_id", distinct=True)
+        records=Sum("window_pieces__records"), runs=Count("window_pieces__made_by_run_id", distinct=True)
     ).order_by("-window_number")[:WINDOWS_SHOWN]
     return Growth(
         total_records=sums["records"] or 0,
@@ -71,30 +70,13 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
         days=tuple((first + timedelta(days=place), by_day.get(first + timedelta(days=place)) or 0) for place in range(DAYS_SHOWN)),
         windows=tuple(
             WindowRow(
-                dataset=window, number=window.window_number or 0, records=getattr(window, "records") or 0, pieces=getattr(window, "held"),
+                dataset=window, number=window.window_number or 0, records=getattr(window, "records") or 0,
                 created_at=window.created_at, runs=getattr(window, "runs"),
             )
             for window in windows
         ),
         windows_count=dataset.windows.count(),
     )  # fmt: skip
-
-
-def growing(*, since: datetime) -> list[tuple[Dataset, int, int]]:
-    """Live datasets with records in all and records since an instant, the most grown first; and datasets that got a version since."""
-    live = Dataset.objects.filter(is_live=True).annotate(total=Sum("pieces__records"))
-    fresh = dict(
-        DatasetPiece.objects.filter(created_at__gte=since)
-        .values_list("dataset")
-        .annotate(Sum("records"))
-        .values_list("dataset", "records__sum")
-    )
-    found = [(row, getattr(row, "total") or 0, fresh.get(row.pk, 0) or 0) for row in live]
-    versions = DatasetVersion.objects.filter(created_at__gte=since, dataset__is_live=False, dataset__window_of=None).select_related(
-        "dataset"
-    )
-    found += [(version.dataset, version.records or 0, version.records or 0) for version in versions.order_by("-created_at")[:20]]
-    return sorted(found, key=lambda entry: (-entry[2], entry[0].slug))
 
 
 def makers_of(window: Dataset) -> list[uuid.UUID]:

@@ -2,14 +2,17 @@
 
 import csv
 import io
+import json
+import math
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from django.http import StreamingHttpResponse
 
 from workspaces import scope
 
-Cell = str | int | float | None
+Cell = str | int | float | list[Any] | dict[str, Any] | None
 Piece = tuple[list[Sequence[Cell]], str]  # rows, and the cursor of the next piece ("" at the end)
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -22,9 +25,18 @@ def csv_file(name: str, head: Sequence[str], piece: Callable[[str], Piece], *, w
     return response
 
 
-def safe(cell: Cell) -> Cell:
-    """A text that a spreadsheet would read as a formula gets an apostrophe before it; numbers stay numbers."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+def safe(cell: Cell) -> str | int | float | None:
+    """A text that a spreadsheet would read as a formula gets an apostrophe before it; numbers stay numbers. What is no number has the name
+    that metrics.jsonl uses; lists and objects are JSON."""
+    match cell:
+        case str():
+            return f"'{cell}" if cell.startswith(FORMULA) else cell
+        case float() if not math.isfinite(cell):
+            return "NaN" if math.isnan(cell) else "Infinity" if cell > 0 else "'-Infinity"
+        case list() | dict():
+            return json.dumps(cell, ensure_ascii=False)
+        case _:
+            return cell
 
 
 def _lines(head: Sequence[str], piece: Callable[[str], Piece], workspace_id: uuid.UUID) -> Iterator[bytes]:

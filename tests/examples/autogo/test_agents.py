@@ -235,15 +235,12 @@ def test_a_gnugo_that_answers_wrong_fails_the_run_in_words(
         (plan.SELFPLAY_WORKER, {"game": 4}, "unknown parameter game"),
         (plan.SELFPLAY_WORKER, {"games": 51, "games_per_piece": 1}, "51 games are 51 pieces of 1; 50 at most"),
         (plan.POLICY_RUNNER, {}, "no positions among the inputs (given: none)"),
-        (plan.POLICY_RUNNER, {"learning_rate": 0}, "parameter|no positions"),
         (plan.ARENA_JUDGE, {}, "no checkpoint among the inputs"),
         (plan.ARENA_JUDGE, {"games": 1}, "parameter games is 1"),
-        (plan.ARENA_JUDGE, {"gnugo_levels": [11]}, "no checkpoint|gnugo_levels"),
     ],
 )
 def test_a_job_that_cannot_be_done_is_refused_in_one_line(launch: Launch, agent: AgentPlan, params: dict[str, Any], part: str) -> None:
-    ended = launch(agent, None, params)
-    refused(ended, next((each for each in part.split("|") if each in ended.stderr), part))
+    refused(launch(agent, None, params), part)
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,13 @@ def test_a_long_run_is_sampled_less_often(tmp_path: Path) -> None:
     assert path.stat().st_size < MEBIBYTE
 
 
-def test_a_full_disk_or_a_folder_that_is_gone_is_a_gap_and_no_end(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_a_gap_and_no_end(tmp_path: Path) -> None:
     sampler = Sampler(str(tmp_path / "gone" / "samples.jsonl"), 0.0, has_gpus=False)
     sampler.take(5.0, 1.0, 1)
     sampler.take(10.0, 1.0, 1)
+    (tmp_path / "gone").mkdir()
+    sampler.take(15.0, 1.5, 1)
+    assert {line["step"] for line in lines(tmp_path / "gone" / "samples.jsonl")} == {15}  # what it could not write is a gap
 
 
 @pytest.mark.parametrize(
