@@ -102,6 +102,10 @@ class Actor:
         """Labsite itself, in a job; may run the commands that say `by_system`."""
         return cls(kind=ActorKind.SYSTEM, label="labsite", job_id=job_id)
 
+    def is_user(self, key: uuid.UUID | None) -> bool:
+        """Is this the person, or one's own?"""
+        return self.user is not None and self.user.pk == key
+
     def has_site_role(self, role: str) -> bool:
         return self.user is not None and self.user.is_active and role in self.user.site_roles and self.token_scopes is None
 

@@ -17,18 +17,20 @@ from workspaces.verbs import Verb
 
 def cancel(*, actor: Actor, run: Run, reason: str = "") -> Run:
     """Cancel a run by the right that it takes: that to one's own, or that to the queue."""
-    return (cancel_run if _is_own(actor, run) else cancel_any_run)(actor=actor, run=run, reason=reason)
+    return (cancel_run if actor.is_user(run.requested_by_id) else cancel_any_run)(actor=actor, run=run, reason=reason)
 
 
 def may_cancel(actor: Actor, rights: Rights, run: Run) -> bool:
     """Would `cancel` be carried out now? Pages that offer it ask this."""
-    return rights.allows(Permission.CANCEL_RUN if _is_own(actor, run) else Permission.MANAGE_QUEUE, Kind.RUN) and not _why_not(run)
+    return rights.allows(
+        Permission.CANCEL_RUN if actor.is_user(run.requested_by_id) else Permission.MANAGE_QUEUE, Kind.RUN
+    ) and not _why_not(run)
 
 
 @command(Verb.RUN_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
 def cancel_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run:
     """Cancel one's own run."""
-    if not _is_own(actor, run):
+    if not actor.is_user(run.requested_by_id):
         raise Denied(Permission.MANAGE_QUEUE, "runs of others")
     return _cancel(event, run=run, reason=reason)
 
@@ -60,10 +62,6 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     return run
 
 
-def _is_own(actor: Actor, run: Run) -> bool:
-    return actor.user is not None and run.requested_by_id == actor.user.pk
-
-
 def _why_not(run: Run) -> str:
     """Why a run cannot be cancelled, whoever asks; empty where it can."""
     if run.is_terminal:
@@ -91,7 +89,7 @@ def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", rea
             overrun[unit.value] = ledger.settle(
                 event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name, window_start=charged_at
             )
-    if any(overrun.values()):  # the alarm: the event of this end is about that, and home shows it to operators (workspaces.queries.overrun)
+    if any(overrun.values()):  # the alarm: the event of this end is about that, and home says it (workspaces.queries.overrun)
         event.verb = Verb.RUN_OVERRAN
         event.details["overrun"] = {unit: amount for unit, amount in overrun.items() if amount}
     move(

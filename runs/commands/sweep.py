@@ -87,19 +87,19 @@ def _create(
 
 def stop(*, actor: Actor, sweep: Sweep, reason: str = "") -> Sweep:
     """Launch no more of a sweep, by the right that it takes: that to one's own, or that to the queue."""
-    return (stop_sweep if _is_own(actor, sweep) else stop_any_sweep)(actor=actor, sweep=sweep, reason=reason)
+    return (stop_sweep if actor.is_user(sweep.requested_by_id) else stop_any_sweep)(actor=actor, sweep=sweep, reason=reason)
 
 
 def may_stop(actor: Actor, rights: Rights, sweep: Sweep) -> bool:
     """Would `stop` be carried out now?"""
-    right = Permission.CANCEL_RUN if _is_own(actor, sweep) else Permission.MANAGE_QUEUE
+    right = Permission.CANCEL_RUN if actor.is_user(sweep.requested_by_id) else Permission.MANAGE_QUEUE
     return sweep.status == Sweep.Status.RUNNING and rights.allows(right, Kind.RUN)
 
 
 @command(Verb.SWEEP_STOPPED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
 def stop_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str = "") -> Sweep:
     """Launch no more of one's own sweep. Members under way go on; cancel them where they should not."""
-    if not _is_own(actor, sweep):
+    if not actor.is_user(sweep.requested_by_id):
         raise Denied(Permission.MANAGE_QUEUE, "sweeps of others")
     return _stop(event, sweep, reason)
 
@@ -148,10 +148,6 @@ def member_id(sweep: Sweep, number: int) -> uuid.UUID:
 def launched(sweep: Sweep) -> int:
     """How many members have been launched; they are launched in their order."""
     return Run.objects.filter(sweep=sweep, retry_of=None).count()
-
-
-def _is_own(actor: Actor, sweep: Sweep) -> bool:
-    return actor.user is not None and sweep.requested_by_id == actor.user.pk
 
 
 def _stop(event: Draft, sweep: Sweep, reason: str) -> Sweep:

@@ -10,7 +10,7 @@ from workspaces.pages import PageRequest
 
 def queue(request: PageRequest) -> HttpResponseBase:
     waiting = waiting_runs()
-    own = [entry for entry in waiting if request.actor.user is not None and entry.run.requested_by_id == request.actor.user.pk]
+    own = [entry for entry in waiting if request.actor.is_user(entry.run.requested_by_id)]
     context = {"waiting": waiting, "own": own[0] if own else None, "own_count": len(own), "is_cut": len(waiting) == SHOWN}
     if request.GET.get("part") == "live":
         return live(request, "runs/queue_rows.html", context)

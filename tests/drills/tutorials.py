@@ -44,22 +44,25 @@ def token_of(workspace: str, environment: dict[str, str]) -> str:
     return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else ""
 
 
-def wait_for(name: str, workspace: str, base: str, environment: dict[str, str], *, succeeded: int, began: float) -> None:
-    """Until so many runs of the workspace have succeeded; prints when the first had."""
-    token, first = "", 0.0
-    while time.monotonic() - began < WAIT_SECONDS:
-        token = token or token_of(workspace, environment)
-        if token:
-            found = asked(f"{base}/api/v1/workspaces/{workspace}/runs?status=succeeded", token)["items"]
+def wait_for(wanted: dict[str, int], base: str, environment: dict[str, str], *, began: float) -> None:
+    """Until so many runs of each workspace have succeeded; prints when the first of each had, and when all had."""
+    tokens, firsts, left = dict.fromkeys(wanted, ""), set[str](), dict(wanted)
+    while left and time.monotonic() - began < WAIT_SECONDS:
+        for workspace, count in list(left.items()):
+            tokens[workspace] = tokens[workspace] or token_of(workspace, environment)
+            if not tokens[workspace]:
+                continue
+            found = asked(f"{base}/api/v1/workspaces/{workspace}/runs?status=succeeded", tokens[workspace])["items"]
             assert isinstance(found, list)
-            if found and not first:
-                first = time.monotonic() - began
-                print(f"{name}: first finished run after {first:.0f} s")
-            if len(found) >= succeeded:
-                print(f"{name}: {len(found)} runs succeeded after {time.monotonic() - began:.0f} s")
-                return
+            if found and workspace not in firsts:
+                firsts.add(workspace)
+                print(f"{workspace}: first finished run after {time.monotonic() - began:.0f} s", flush=True)
+            if len(found) >= count:
+                del left[workspace]
+                print(f"{workspace}: {len(found)} runs succeeded after {time.monotonic() - began:.0f} s", flush=True)
         time.sleep(1)
-    raise SystemExit(f"{name}: {succeeded} runs did not succeed within {WAIT_SECONDS} s")
+    if left:
+        raise SystemExit(f"not within {WAIT_SECONDS} s: {left}")
 
 
 def main() -> None:
@@ -73,8 +76,7 @@ def main() -> None:
         began = time.monotonic()
         up = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, start_new_session=True)
         try:
-            wait_for("autogo-main", "autogo-main", base, environment, succeeded=9, began=began)
-            wait_for("w2s-medqa", "w2s-medqa", base, environment, succeeded=6, began=began)
+            wait_for({"autogo-main": 9, "w2s-medqa": 6}, base, environment, began=began)
             script = "set -euo pipefail\n" + "\n".join(blocks())
             subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, check=True, timeout=120)
             print(f"{len(blocks())} blocks of commands ran")

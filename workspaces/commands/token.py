@@ -69,8 +69,7 @@ def create_token(
 def revoke_token(event: Draft, *, actor: Actor, token: str, reason: str = "") -> Token:
     """End a token: one's own, or as an admin anybody's. It is refused from the next request on."""
     row = Token.objects.select_for_update(no_key=True).get(pk=Token.objects.find(token).pk)
-    is_own = actor.user is not None and row.holder_id == actor.user.pk
-    if not is_own and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_MEMBERS, Kind.MEMBER):
+    if not actor.is_user(row.holder_id) and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_MEMBERS, Kind.MEMBER):
         raise Denied(Permission.MANAGE_MEMBERS, Kind.MEMBER)
     return _revoke(event, row, reason)
 

@@ -1,4 +1,4 @@
-"""What runs have spent beyond their reservations: the alarm that operators see until the window that bears it has ended."""
+"""What runs have spent beyond their reservations: the alarm that the home page shows until the week that bears it has ended."""
 
 import uuid
 from dataclasses import dataclass
