@@ -4,7 +4,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TextIO
@@ -28,9 +27,13 @@ class Progress:
     def __call__(self, line: str) -> None:
         self.block(f"{time.monotonic() - self.began:6.1f} s  {line}")
 
-    def block(self, text: str) -> None:
-        with suppress(OSError):  # a reader that went away must not stop the stopping
+    def block(self, text: str) -> bool:
+        """Print; False where the reader has gone away, which must not stop the stopping."""
+        try:
             print(text, file=self.stream, flush=True)
+        except OSError:
+            return False
+        return True
 
 
 class Stop:

@@ -85,13 +85,12 @@ def test_a_start_that_was_ended_before_anybody_saw_the_sign_ins_loses_none(monke
 
 
 def test_the_sign_ins_are_kept_for_their_owner_only() -> None:
-    start()
+    call_command("first_start", "--keep")
     assert stat.S_IMODE(Home(settings.LABSITE_HOME).sign_ins.stat().st_mode) == 0o600
 
 
 def test_the_second_start_changes_and_says_nothing() -> None:
     start()
-    Home(settings.LABSITE_HOME).sign_ins.unlink()  # whoever has shown them takes them away
     before = (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())
     assert start() == ([], "")
     assert before == (list(User.objects.values()), Installation.objects.get().epoch, SiteEvent.objects.count())

@@ -28,18 +28,18 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON line a person instead of a table")
+        parser.add_argument("--keep", action="store_true", help="print nothing; the sign-ins stay kept for whoever shows them")
 
-    def handle(self, *, as_json: bool = False, **options: object) -> None:
+    def handle(self, *, as_json: bool = False, keep: bool = False, **options: object) -> None:
         system = Actor.system(job_id="first_start")
         kept = Home(settings.LABSITE_HOME).sign_ins
         if not User.objects.exists():
             self.make(system, kept)
         lines = kept.read_text().splitlines() if kept.exists() else []
-        if lines:
+        if lines and not keep:
             self.stdout.write("\n".join(lines if as_json else sign_in_table(map(json.loads, lines))))
             self.stdout.flush()
-        if not as_json:
-            kept.unlink(missing_ok=True)  # they have been shown; with --json, whoever reads them shows them and takes them away
+            kept.unlink()  # they have been shown
         tell_isolations(actor=system, isolations=[isolation.value for isolation in available(as_root=os.geteuid() == 0)])
 
     def make(self, system: Actor, kept: Path) -> None:

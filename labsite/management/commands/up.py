@@ -128,9 +128,7 @@ class _Start:
         gunicorn = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", self.address.bind, "--workers", str(WEB_WORKERS)]
         gunicorn += ["--preload", "--no-control-socket", "--graceful-timeout", "10", "--timeout", "60", "--log-level", "warning"]
         web = supervisor.keep("web", gunicorn)
-        first = (
-            supervisor.launch("first-start", [*MANAGE, "first_start", "--json"], private=True) if "first_start" in self.commands else None
-        )
+        first = supervisor.launch("first-start", [*MANAGE, "first_start", "--keep"]) if "first_start" in self.commands else None
         try:
             deadline = time.monotonic() + READY_SECONDS
             while missing := self.address.missing():
@@ -169,8 +167,8 @@ class _Start:
             "  Ctrl-C stops it; the next start goes on from here.",
             "",
         ]
-        self.progress.block("\n".join(lines))
-        self.home.sign_ins.unlink(missing_ok=True)
+        if self.progress.block("\n".join(lines)):
+            self.home.sign_ins.unlink(missing_ok=True)
 
     def interrupt(self, supervisor: Supervisor) -> None:
         """End the attempts that run on this machine; their runs go back to the queue."""
