@@ -84,11 +84,8 @@ def start(
     ends_on: signal.Signals = signal.SIGTERM,
     account: Account | None = None,
     cwd: str = "/",
-    private: bool = False,
 ) -> Child:
     """Start a program in a session of its own, so that the terminal's Ctrl-C reaches only us, with its output in `<logs>/<name>.log`.
-
-    With `private` its standard output, which may hold a secret, goes to a file without a name that is gone with us.
 
     It gets `ends_on` when we die in whatever way. The kernel sends that when the *thread* ends that started it: call from the main thread.
     """
@@ -99,14 +96,13 @@ def start(
     log = logs / f"{name}.log"
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
-    errors = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    output = os.open(logs, os.O_RDWR | os.O_TMPFILE, 0o600) if private else os.dup(errors)
+    output = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     began_at = os.fstat(output).st_size
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=errors,
+        stderr=output,
         start_new_session=True,
         preexec_fn=ask_for_death_signal,
         cwd=cwd,
@@ -115,7 +111,6 @@ def start(
         group=account.gid if account else None,
         extra_groups=[] if account else None,
     )
-    os.close(errors)
     return Child(name, process, output, began_at, log, ends_on)
 
 

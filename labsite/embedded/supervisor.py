@@ -82,9 +82,9 @@ class Supervisor:
     stop: Stop
     programs: list[Program] = field(default_factory=list)
 
-    def launch(self, name: str, argv: Sequence[str], private: bool = False) -> Child:
-        """Start a program that ends by itself; `private` where its output may hold a secret."""
-        return start(name, argv, self.home.logs, self.environment, cwd=str(CHECKOUT), private=private)
+    def launch(self, name: str, argv: Sequence[str]) -> Child:
+        """Start a program that ends by itself."""
+        return start(name, argv, self.home.logs, self.environment, cwd=str(CHECKOUT))
 
     def keep(self, name: str, argv: Sequence[str]) -> Child:
         """Start a program that shall run until the end."""
@@ -92,8 +92,8 @@ class Supervisor:
         self.programs.append(program)
         return self._start(program)
 
-    def finish(self, child: Child, what: str) -> str:
-        """Wait for a step to end well; what it printed. StartError where it failed, KeyboardInterrupt where the end was asked for."""
+    def finish(self, child: Child, what: str) -> None:
+        """Wait for a step to end well. StartError where it failed, KeyboardInterrupt where the end was asked for."""
         try:
             while child.code is None:
                 self.stop.check()
@@ -103,7 +103,6 @@ class Supervisor:
             child.end_group()
         if child.code != 0:
             raise StartError(f"{what} failed with code {child.code}: {child.last_words()}")
-        return child.said()
 
     def watch(self, servers: Servers, background: list[Child]) -> None:
         """Return when the end was asked for. Raises StartError where a server falls: without it nothing can go on.

@@ -94,12 +94,6 @@ def test_asking_for_the_end_breaks_off_a_step(supervisor: Supervisor) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_private_output_is_in_no_file(supervisor: Supervisor) -> None:
-    child = supervisor.launch("first-start", ["sh", "-c", "echo secret-once; echo why >&2"], private=True)
-    assert supervisor.finish(child, "first_start") == "secret-once\n"
-    assert [path.read_text() for path in supervisor.home.logs.iterdir()] == ["why\n"]
-
-
 def test_a_taken_port_is_refused_and_a_free_one_is_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = Address.of({"LABSITE_PORT": str(taken.getsockname()[1])})
