@@ -21,6 +21,10 @@ from workspaces.verbs import Verb
 MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
 
 
+class MovedOn(Refusal):
+    """Another attempt counts by now, or the run has ended: there is nothing to do."""
+
+
 @command(Verb.RUN_ENDED, needs=None, by_system=True)
 def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
     """The end of a run whose attempt has ended: what it left is kept, its money settled, its status moves once.
@@ -30,7 +34,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     run, attempt = locked(attempt)
     newer = Attempt.objects.filter(run=run, number__gt=attempt.number).exists()
     if attempt.status in OPEN_ATTEMPTS or not run.is_active or newer:
-        raise Refusal("This attempt is not the one that its run waits for.")
+        raise MovedOn("This attempt is not the one that its run waits for.")
     event.changing(run)
     event.about = run
     event.details |= {key: value for key, value in harvest.notes.items() if value}
@@ -55,7 +59,8 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
     if status == RunStatus.SUCCEEDED:
         evaluate(event, run, harvest.scores)
-        grow_datasets(event, run, attempt)
+        if not harvest.is_bare:
+            grow_datasets(event, run, attempt)
     event.details |= {
         "status": status,
         "artifacts": kept,
@@ -90,7 +95,10 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     event.changing(run)
     event.about = run
     event.details |= {key: value for key, value in harvest.notes.items() if value}
-    event.details["artifacts"] = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
+    kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
+    if harvest.lacking and not kept:
+        raise Refusal("Nothing more could be collected.")
+    event.details["artifacts"] = kept
     before = run.reason.partition(LACKING)[0].strip()
     event.change(run, reason=f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000])
     return run

@@ -109,6 +109,8 @@ def _launch(
     lock_ledger()
     if run_id is not None and Run.objects.filter(pk=run_id).exists():
         raise _LaunchedMeanwhile
+    if sweep is not None and retry_of is None:
+        _refuse_stopped(sweep)
     person = _person(actor)
     prepared = prepare(request)
     facts = admission_facts(prepared, now=timezone.now())
@@ -173,6 +175,12 @@ def _launch(
     else:
         admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
     return run, certificate, verdict
+
+
+def _refuse_stopped(sweep: Sweep) -> None:
+    """A sweep that is stopped this moment waits for the member that is being launched, and the next one sees it stopped."""
+    if not Sweep.objects.select_for_update(no_key=True).filter(pk=sweep.pk, status=Sweep.Status.RUNNING).exists():
+        raise Refusal(f"{sweep.name} launches no more members.")
 
 
 def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from runs import queue
 from runs.launch import LaunchRequest
+from runs.lifecycle import TERMINAL
 from runs.models import Run, Sweep
 from runs.queries.frozen import Prepared
 from runs.queries.sweep_plan import plan_sweep
@@ -120,6 +121,9 @@ def break_off_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str) ->
 def end_sweep(event: Draft, *, actor: Actor, sweep: Sweep) -> Sweep:
     """Every member has ended."""
     sweep = Sweep.objects.select_for_update(no_key=True).get(pk=sweep.pk)
+    under_way = Run.objects.filter(sweep=sweep).exclude(status__in=sorted(TERMINAL)).count()
+    if under_way or launched(sweep) < sweep.members:
+        raise Refusal(f"{sweep.name} has members to launch, or under way.")
     if sweep.status != Sweep.Status.RUNNING:
         raise Refusal(f"{sweep.name} is {sweep.get_status_display().lower()} already.")
     event.change(sweep, status=Sweep.Status.ENDED, ended_at=timezone.now())

@@ -15,7 +15,7 @@ from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
-from runs.commands.ending import add_outputs, finish_run
+from runs.commands.ending import MovedOn, add_outputs, finish_run
 from runs.commands.harvest import LACKING, Collected, Harvest
 from runs.jobs import lease
 from runs.jobs.job import job
@@ -142,7 +142,7 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
     try:
         harvest = words_of(attempt, artifacts=collected(attempt), notes=notes, lacking=lacking)
         finish_run(actor=actor, attempt=attempt, harvest=harvest)
-    except (Refusal, BaseTimeoutException):
+    except (MovedOn, BaseTimeoutException):
         raise
     except Exception as fault:
         if not _is_given_up(attempt):
@@ -150,7 +150,8 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
         # Something in what was collected cannot be recorded. The run has ended and holds money: it ends bare, its folder stays.
         log.exception("outputs not recorded, the run folder stays", attempt=attempt.key)
         notes["not_collected"], lacking = _in_words(fault), f"{LACKING}: {_in_words(fault)}. The run folder stays in the pool."
-        finish_run(actor=actor, attempt=attempt, harvest=Harvest(notes=notes, lacking=lacking))
+        said_done = Watch.objects.values_list("said_done", flat=True).get(attempt=attempt)
+        finish_run(actor=actor, attempt=attempt, harvest=Harvest(said_done=said_done, notes=notes, lacking=lacking, is_bare=True))
     _leave(place, attempt, lacking and not is_gone)
 
 
@@ -158,11 +159,8 @@ def _collect_late(actor: Actor, attempt: Attempt) -> None:
     """What could not be collected when its run ended. The run's status stays. Raises what stood in the way this time."""
     place = place_of(attempt)
     keeper = Keeper(place, attempt)
-    before = KeptFile.objects.filter(attempt=attempt).count()
     keeper.keep_records()
     keeper.keep_outputs()
-    if keeper.lacking and KeptFile.objects.filter(attempt=attempt).count() == before:
-        raise PoolError(f"{len(keeper.unreadable)} files still cannot be read")
     harvest = words_of(attempt, artifacts=collected(attempt), notes=keeper.notes, lacking=keeper.lacking)
     add_outputs(actor=actor, attempt=attempt, harvest=harvest)
     _leave(place, attempt, keeper.lacking)

@@ -29,7 +29,9 @@ from workspaces.audit import Refusal
 
 log = structlog.get_logger(__name__)
 
-LEASE_SECONDS = 45  # longer than one look may take; a watcher that died is replaced after it
+LEASE_SECONDS = (
+    45  # a watcher that died is replaced after it; a look that takes longer is joined by another, which commands and pools stand
+)
 MISSING_GRACE_SECONDS = 15
 PATIENCE_SECONDS = 900  # so long a start is tried again
 

@@ -57,7 +57,7 @@ def admission_facts(prepared: Prepared, *, now: datetime, is_approved: bool = Fa
                 asked=asked[Unit(standing.unit)],
                 until=standing.until,
             )
-            for standing in standings(now=now, runs_at_once=count_at_work())
+            for standing in standings(now=now, runs_at_once=count_at_work(), workspace=workspace)
         ),
         is_approved=is_approved,
     )

@@ -20,7 +20,8 @@ class AtOnce:
 
     @property
     def words(self) -> str:
-        return f"{self.running} runs run at once." if self.allowed is None else f"{self.running} of {self.allowed} runs run at once."
+        """Why one more has to wait, where it is full."""
+        return f"{self.running} of {self.allowed} runs run at once."
 
 
 def runs_at_once() -> AtOnce:

@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL
-from runs.models import Attempt, Run, Watch
+from runs.models import Attempt, Watch
 
 
 def collecting() -> QuerySet[Attempt]:
@@ -17,8 +17,3 @@ def kept_back() -> QuerySet[Attempt]:
     """Their runs have ended without all of their files, which stay in the pool."""
     kept = Watch.objects.filter(attempt=OuterRef("pk"), observed=Watch.FOLDER_KEPT)
     return Attempt.objects.filter(Exists(kept), run__status__in=sorted(TERMINAL)).order_by("ended_at", "pk")
-
-
-def is_collecting(run: Run) -> bool:
-    """Has its program ended, and does it wait for what that left?"""
-    return run.is_active and not Attempt.objects.filter(run=run, status__in=sorted(OPEN_ATTEMPTS)).exists()

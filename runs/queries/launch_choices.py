@@ -1,12 +1,12 @@
 """What can be launched here: the names that the launch page offers."""
 
-import uuid
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
 from runs.models import Artifact
 from runs.queries.artifact import RECORDS
+from workspaces import ids
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, DatasetVersion, Pool
 
 OFFERED = 500  # of each kind; what is not offered can still be named in the address
@@ -76,7 +76,7 @@ def dataset_pick(name: str) -> Pick | None:
 
 def artifact_picks(names: list[str]) -> list[Pick]:
     """Artifacts that were named by their UUIDs, and what else their runs were run for; those that are not here are left out."""
-    keys = {key: name for name in names for key in [_uuid(name)] if key is not None}
+    keys = {key: name for name in names for key in [ids.as_uuid(name)] if key is not None}
     if not keys:
         return []
     named = list(_artifacts().filter(pk__in=keys))
@@ -96,10 +96,3 @@ def _dataset_pick(version: DatasetVersion, value: str) -> Pick:
 
 def _artifact_pick(artifact: Artifact, value: str) -> Pick:
     return Pick(value, artifact.name, f"of {artifact.run.name}", "", artifact.kind, artifact.blob.bytes)
-
-
-def _uuid(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None

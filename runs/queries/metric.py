@@ -38,12 +38,6 @@ def find_series(run: Run, key: str) -> MetricSeries | None:
     return MetricSeries.objects.filter(run=run, key=key).first()
 
 
-def curve(run: Run, key: str) -> list[tuple[int, float]]:
-    """(step, value) of one series, by step."""
-    series = find_series(run, key)
-    return [(point.step, point.value) for point in points(series).items] if series else []
-
-
 # What a series stands for: a later attempt that goes over steps again replaces what an earlier one wrote from there on. `ends` is the first
 # step of all later attempts, from which on a chunk no longer counts.
 _CHUNKS = """
@@ -94,7 +88,7 @@ def curves(
 ) -> dict[str, list[tuple[float, float]]]:
     """What a chart `columns` wide can show of each series, by key: (x, value) in order of x; NaN where there is a gap.
 
-    x is the step, or with `by_time` the seconds since the first point. With `is_log` only values above zero are drawn.
+    x is the step, or with `by_time` the seconds since the first point that is drawn. With `is_log` only values above zero are drawn.
     """
     asked = {"columns": columns, "by_time": by_time, "above": 0.0 if is_log else -math.inf, "finite": FINITE}
     rows = _rows(_CURVES, series, **asked)

@@ -1,23 +1,28 @@
 """What a sweep would ask for, before anything is written: its members, what each reserves, and whether all together fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils import timezone
 
+from runs.admission import Answer, LimitFacts, decide
 from runs.launch import LaunchRequest
+from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
 from runs.queries.parameters import checked_parameters
 from runs.search_space import BadSpace, SearchSpace, arithmetic, read_space
 from workspaces.audit import Refusal
-from workspaces.models import Limit, Unit
-from workspaces.standings import amount_words, standings
+from workspaces.models import Limit
+from workspaces.standings import CALENDAR
+from workspaces.units import amount
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """`prepared` is the first member; `misfit` the sentence with the arithmetic where the members do not fit together, else empty."""
+    """`prepared` is the first member; `misfit` says why it would be refused, or with the arithmetic why the members do not fit
+    together; else empty."""
 
     space: SearchSpace
     prepared: Prepared
@@ -44,21 +49,21 @@ def plan_sweep(request: LaunchRequest, document: Any) -> SweepPlan:
     prepared = prepare(replace(request, parameters={**request.parameters, **first}, seed=seed))
     for probe in others:
         checked_parameters({**request.parameters, **probe}, prepared.version)
-    return SweepPlan(space, prepared, _misfit(prepared, space))
+    facts = admission_facts(prepared, now=timezone.now())
+    verdict = decide(facts)
+    return SweepPlan(space, prepared, " ".join(verdict.reasons) if verdict.answer == Answer.REFUSE else _misfit(facts.limits, space))
 
 
-def _misfit(prepared: Prepared, space: SearchSpace) -> str:
+def _misfit(limits: Sequence[LimitFacts], space: SearchSpace) -> str:
     """Each hard limit of a calendar window, against all members. Limits that need approval or only warn speak at each launch."""
-    asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros}
-    for standing in standings(now=timezone.now()):
-        each = asked.get(Unit(standing.unit), 0)
-        if standing.mode != Limit.Mode.STOP or standing.window not in (Limit.Window.WEEK, Limit.Window.MONTH) or not each:
+    for limit in limits:
+        if limit.mode != Limit.Mode.STOP or limit.window not in CALENDAR or not limit.asked:
             continue
-        total, free = each * space.count, max(0, standing.amount - standing.used - standing.reserved)
+        total, free = limit.asked * space.count, max(0, limit.amount - limit.used - limit.reserved)
         if total > free:
-            together = f"{amount_words(each, standing.unit)} = {amount_words(total, standing.unit)}"
+            together = f"{amount(limit.asked, limit.unit)} = {amount(total, limit.unit)}"
             return (
-                f"{arithmetic(space)} = {space.count:,} members × {together}, and {amount_words(free, standing.unit)} are free "
-                f"({standing.name.lower()}). At most {free // each:,} members fit: leave values out, ask for less each, or for an increase."
+                f"{arithmetic(space)} = {space.count:,} members × {together}, and {amount(free, limit.unit)} are free "
+                f"({limit.name.lower()}). At most {free // limit.asked:,} members fit: leave values out, ask for less each, or for an increase."
             )
     return ""

@@ -14,6 +14,7 @@ from runs.queries.launch_choices import launch_choices
 from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
 from runs.reservation import cost_micros
+from runs.search_space import arithmetic
 from runs.views.launch import FIELDS, place_missing
 from runs.views.live import live
 from runs.views.once import form_key, id_of
@@ -130,7 +131,7 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
     return {
         "sweep": sweep,
         "progress": progress,
-        "words": words_of(sweep),
+        "words": arithmetic(table.space),
         "table": table,
         "rows": [
             (row, [row.parameters[name] for name in table.axes], [row.metrics.get(key) for key in table.metrics], row.seconds(now))

@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from rq.timeouts import JobTimeoutException
 
+from labsite.owner import as_owner
 from runs.commands.ending import finish_run
 from runs.jobs import collect as collecting
 from runs.jobs.keeper import Keeper
@@ -20,9 +21,10 @@ from runs.pools.local import LocalPool
 from tests.factories_runs import collect, make_laboratory
 from tests.runs.attempts import content, folder_of, kept, settled
 from tests.runs.ended import THREE_FILES, collect_late, ended_attempt, fresh, putting
-from workspaces.models import AuditEvent, EngineSlot
+from workspaces.models import AgentVersion, AuditEvent, EngineSlot
 from workspaces.store import StoreFull
 
+DONE = b'open(\'../events.jsonl\', \'a\').write(\'{"type": "done", "status": "ok"}\\n\')\n'
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
 
@@ -151,6 +153,26 @@ def test_what_no_one_foresaw_does_not_hold_the_run_for_ever(monkeypatch: pytest.
     assert (done.status, "ZeroDivisionError" in done.reason) == (RunStatus.SUCCEEDED, True)
     sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
     assert (folder_of(laboratory, attempt) / "outputs" / "a").exists(), "what was not collected is lost"
+    settled(laboratory)
+
+
+def test_a_run_that_said_it_was_done_has_succeeded_although_nothing_of_it_can_be_recorded(
+    monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    laboratory = make_laboratory(code=THREE_FILES + DONE)
+    with as_owner(), laboratory.opened():
+        AgentVersion.objects.update(completion="done")
+    run, _ = ended_attempt(laboratory)
+
+    def broken(**given: Any) -> Run:
+        if not given["harvest"].is_bare:
+            raise ZeroDivisionError("as no one foresaw")
+        return finish_run(**given)
+
+    monkeypatch.setattr(collecting, "finish_run", broken)
+    for _ in range(2):
+        collect(laboratory)
+    assert fresh(laboratory, run).status == RunStatus.SUCCEEDED
     settled(laboratory)
 
 

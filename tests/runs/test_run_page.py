@@ -6,8 +6,8 @@ import re
 import pytest
 from django.http import StreamingHttpResponse
 
-from runs.models import Run
-from runs.queries.metric import curve
+from runs.models import MetricSeries, Run
+from runs.queries.metric import points
 from tests.factories_pages import add_artifact, add_attempt, add_series, client_of, score_runs, see, set_run
 from tests.factories_registry import make_agent_version
 from tests.factories_resources import join
@@ -170,7 +170,13 @@ def test_curves_follow_the_attempt_that_went_over_the_steps_again(laboratory: La
         add_series(run, "loss", [4.0, 3.0, 2.0, 1.0])
         add_series(run, "loss", [2.5, 2.25], first_step=2, attempt=2)
         add_series(run, "odd", [math.nan, math.inf, -math.inf, 1e300])
-        assert curve(run, "loss") == [(0, 4.0), (1, 3.0), (2, 2.5), (3, 2.25)]
+        written = points(MetricSeries.objects.get(key="loss")).items
+        assert [(point.step, point.value) for point in written] == [
+            (0, 4.0),
+            (1, 3.0),
+            (2, 2.5),
+            (3, 2.25),
+        ]
     body = page(laboratory, run, "?tab=metrics&y=log&x=time")
     assert body.count("<figure") == 2
     table = page(laboratory, run, "?tab=metrics&key=odd")

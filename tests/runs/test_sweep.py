@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from runs.commands.launch import launch_run
 from runs.commands.run import cancel_run
-from runs.commands.sweep import create_sweep, stop_any_sweep, stop_sweep
+from runs.commands.sweep import create_sweep, end_sweep, member_request, stop_any_sweep, stop_sweep
 from runs.jobs import advance
 from runs.jobs.advance import advance_sweep
 from runs.launch import LaunchRequest
@@ -191,3 +192,27 @@ def test_a_sweep_that_is_asked_for_twice_at_once_is_one(laboratory: Laboratory) 
         assert set(pool.map(asking, range(8))) == {f"sweep_{chosen.hex}"}
     with laboratory.opened():
         assert Sweep.objects.count() == 1
+
+
+def test_a_sweep_whose_members_cannot_start_is_refused_at_once(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=HOUR // 4, mode=Limit.Mode.STOP, reason="small")
+        with pytest.raises(Refusal, match="a run"):
+            ask(laboratory)
+        assert not Sweep.objects.exists()
+
+
+def test_a_member_is_not_launched_of_a_sweep_that_has_stopped_this_moment(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        sweep = ask(laboratory)
+        stop_sweep(actor=laboratory.owner, sweep=Sweep.objects.get())
+        with pytest.raises(Refusal, match="launches no more members"):
+            launch_run(actor=laboratory.owner, request=member_request(sweep, 1), sweep=sweep, sweep_member=1)
+        assert not Run.objects.exists()
+
+
+def test_a_sweep_ends_only_once_all_its_members_have(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        sweep = ask(laboratory)
+        with pytest.raises(Refusal, match="to launch, or under way"):
+            end_sweep(actor=Actor.system(job_id="test"), sweep=sweep)

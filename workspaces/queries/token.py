@@ -57,6 +57,11 @@ def actor_of_token(text: TokenText, *, request_id: str = "") -> Actor | None:
     token = Token.objects.select_related("holder").filter(pk=text.token_id, kind=text.kind).first()
     if token is None or not hmac.compare_digest(token.secret_hash, hash_secret(text.secret)):
         return None
+    return actor_behind(token, request_id=request_id)
+
+
+def actor_behind(token: Token, *, request_id: str = "", job_id: str = "") -> Actor | None:
+    """The actor for whom a token stands, its `holder` read with it; None where it holds no longer. Nobody is asked for its secret here."""
     if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.holder.is_active:
         return None
     kind = {Token.Kind.PERSON: ActorKind.PERSON, Token.Kind.SERVICE: ActorKind.SERVICE, Token.Kind.RUN: ActorKind.AGENT}[
@@ -72,4 +77,5 @@ def actor_of_token(text: TokenText, *, request_id: str = "") -> Actor | None:
         token_workspace_id=token.workspace_id,
         run_id=token.run_id,
         request_id=request_id,
+        job_id=job_id,
     )
