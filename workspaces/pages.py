@@ -30,6 +30,11 @@ class PageRequest(HttpRequest):
     user: User
 
 
+def is_fragment(request: PageRequest) -> bool:
+    """Does a part of a page ask, not a person who pressed something? Such a request only looks: it never carries an act out."""
+    return bool(request.htmx) and not request.htmx.boosted
+
+
 class View(Protocol):
     def __call__(self, request: PageRequest, /, **captured: str) -> HttpResponseBase: ...
 

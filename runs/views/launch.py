@@ -18,7 +18,7 @@ from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.checklist import checks
 from workspaces.models import NotFound
-from workspaces.pages import PageRequest, redirect
+from workspaces.pages import PageRequest, is_fragment, redirect
 
 FIELDS = {"benchmark_id": "benchmark", "agent_id": "agent", "compute_pool_id": "pool", "dataset_ids": "datasets", "budget": "gpu_hours"}
 # What an estimate can be made without: a fault in them is said beside the field, and the estimate goes on as if it were empty.
@@ -30,7 +30,7 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
     Any other POST is a draft."""
     scoring = score_launch(request.GET["scores"]) if request.method != "POST" and "scores" in request.GET else None
     given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else request.GET
-    act = request.POST.get("act", "")
+    act = "" if is_fragment(request) else request.POST.get("act", "")
     form = LaunchForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
         return _page(request, form, _look(form) if form.is_bound else None, scoring=scoring)
@@ -132,5 +132,5 @@ def _page(
         "would_refuse": found is not None and found.verdict.answer == Answer.REFUSE,
         "is_partial": found is not None and bool(form.errors),
     }
-    template = "runs/launch_form.html" if request.htmx and not request.htmx.boosted else "runs/launch.html"
+    template = "runs/launch_form.html" if is_fragment(request) else "runs/launch.html"
     return render(request, template, context, status=status)

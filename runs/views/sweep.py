@@ -20,7 +20,7 @@ from runs.views.live import live
 from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.models import NotFound
-from workspaces.pages import PageRequest, redirect
+from workspaces.pages import PageRequest, is_fragment, redirect
 from workspaces.queries.paging import BadCursor
 from workspaces.views.csv_file import Piece, csv_file
 
@@ -68,7 +68,7 @@ def sweep_new(request: PageRequest) -> HttpResponseBase:
     """GET shows the form, filled from the address; POST with `act=launch` asks for the sweep, `act=check` looks what it would be, and any other is
     a draft: looked at as far as it goes, without complaints about what comes next."""
     given = request.POST if request.method == "POST" else request.GET
-    act = request.POST.get("act", "")
+    act = "" if is_fragment(request) else request.POST.get("act", "")
     form = SweepForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
         return _form(request, form)
@@ -117,7 +117,7 @@ def _place(form: SweepForm, refusal: Refusal) -> None:
 
 
 def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, *, status: int = 200) -> HttpResponse:
-    template = "runs/sweep_form.html" if request.htmx and not request.htmx.boosted else "runs/sweep_new.html"
+    template = "runs/sweep_form.html" if is_fragment(request) else "runs/sweep_new.html"
     cost = cost_micros(plan.gpu_ms, plan.prepared.pool.price_micros_per_gpu_hour) if plan else 0
     context = {"form": form, "once": form_key(request), "plan": plan, "cost_micros": cost}
     return render(request, template, context, status=status)

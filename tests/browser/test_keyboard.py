@@ -89,3 +89,26 @@ def test_a_launch_by_keyboard(visitor: Visitor) -> None:
             break
     page.keyboard.press("Enter")
     visitor.reads("queued")
+
+
+@pytest.mark.parametrize(("path", "varied", "button"), [("runs/launch", "", "Launch"), ("sweeps/new", "Seeds", "Launch sweep")])
+def test_leaving_the_last_field_launches_nothing_and_keeps_the_place(visitor: Visitor, path: str, varied: str, button: str) -> None:
+    page, there = visitor.page, f"/workspaces/lab/{path}/"
+    visitor.go(f"{there}?benchmark=accuracy&agent=worker&datasets=table")
+    if varied:
+        page.get_by_label(varied, exact=True).fill("1..2")
+        page.get_by_label(varied, exact=True).blur()
+        visitor.reads("2 seeds")
+    page.get_by_label("Why").fill("to see")
+    launch = page.get_by_role("button", name=button, exact=True)
+    with page.expect_response(lambda answer: answer.request.method == "POST") as drafted:
+        for _ in range(10):
+            page.keyboard.press("Tab")
+            if launch.evaluate("e => e === document.activeElement"):
+                break
+    assert drafted.value.status == 200
+    page.wait_for_load_state("networkidle")
+    assert page.url.split("?")[0].endswith(there)
+    assert launch.evaluate("e => e === document.activeElement"), "the place on the page was lost"
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: there not in url)

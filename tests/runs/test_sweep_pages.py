@@ -197,6 +197,14 @@ def test_a_form_that_is_sent_twice_makes_one_thing(laboratory: Laboratory, addre
     assert changed["Location"] != answers[0]["Location"]
 
 
+@pytest.mark.parametrize(("address", "model"), [("/workspaces/lab/runs/launch/", Run), (NEW, Sweep)])
+def test_a_draft_launches_nothing_whatever_it_carries(laboratory: Laboratory, address: str, model: Any) -> None:
+    drafted = sign_in(laboratory).post(address, asked(act="launch", **{"v.rate": "0.1, 0.2"}), headers={"hx-request": "true"})
+    assert drafted.status_code == 200
+    with laboratory.opened():
+        assert not model.objects.exists()
+
+
 def test_a_stopped_sweep_is_watched_until_its_last_member_has_ended_and_members_lead_back(laboratory: Laboratory) -> None:
     client = sign_in(laboratory)
     client.post(NEW, asked(act="launch", name="lr", **{"v.rate": "0.1, 0.2"}))
