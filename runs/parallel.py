@@ -12,7 +12,7 @@ HEIGHT = 240  # px
 ROOM = 12  # px above and below the outermost values, so that no line runs along the edge
 MAX_NAMES = 16  # values of an axis without numbers that are written out
 TONES = 5
-LOG_FROM = 100  # an axis of numbers above zero that spans more than this factor is logarithmic
+LOG_FROM = 30  # an axis of numbers above zero that spans more than this factor is logarithmic
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Scale:
 def parallel(names: Sequence[str], members: Sequence[tuple[str, Sequence[Any]]], *, descends: bool = False) -> Parallel:
     """Axes in the order of `names`, the result last; each member is a key and one value an axis. `descends`: small results are good.
 
-    Values that are missing, NaN or infinite leave a gap. Axes of numbers are linear, or logarithmic where they span more than a factor of 100;
+    Values that are missing, NaN or infinite leave a gap. Axes of numbers are linear, or logarithmic where they span more than a factor of 30;
     others have a place for each value, in the order in which they first come.
     """
     columns = [[values[index] for _, values in members] for index in range(len(names))]

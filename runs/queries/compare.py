@@ -24,6 +24,7 @@ class Row:
     section: str
     name: str
     values: tuple[Any, ...]
+    is_measured: bool = False  # numbers that a run wrote, of which a page shows the leading digits
 
     @property
     def differs(self) -> bool:
@@ -96,7 +97,7 @@ def _results(runs: Sequence[Run], series: dict[Any, dict[str, MetricSeries]]) ->
     keys = sorted({key for found in series.values() for key in found})[:METRICS]
     for key in keys:
         last = [series[run.pk][key].last if key in series[run.pk] else None for run in runs]
-        rows.append(Row("Last value of each metric", key, tuple(last)))
+        rows.append(Row("Last value of each metric", key, tuple(last), is_measured=True))
     return rows
 
 

@@ -39,9 +39,9 @@ class LaunchChoices:
 
 
 def launch_choices() -> LaunchChoices:
-    """Benchmarks with a contract, agents with a version, pools, and datasets by their newest versions."""
+    """Benchmarks with a contract, agents with a version, pools, and datasets by their newest versions, windows last."""
     pools = list(Pool.objects.select_related("engine").order_by("slug"))
-    newest = DatasetVersion.objects.select_related("dataset").order_by("dataset__slug", "-number").distinct("dataset__slug")
+    newest = DatasetVersion.objects.select_related("dataset").order_by("dataset__slug", "-number").distinct("dataset__slug")[:OFFERED]
     return LaunchChoices(
         benchmarks=list(
             Benchmark.objects.filter(pk__in=Contract.objects.values("benchmark")).order_by("name").values_list("slug", "name")[:OFFERED]
@@ -53,7 +53,7 @@ def launch_choices() -> LaunchChoices:
             (pool.slug, pool.slug if pool.is_accepting and pool.engine.is_accepting else f"{pool.slug} (takes no new work)")
             for pool in pools
         ],
-        datasets=[_dataset_pick(version, version.dataset.slug) for version in newest[:OFFERED]],
+        datasets=[_dataset_pick(version, version.dataset.slug) for version in sorted(newest, key=_place)],
         default_pool=next((pool.slug for pool in pools if pool.is_default), ""),
     )
 
@@ -92,6 +92,12 @@ def _artifacts() -> "QuerySet[Artifact]":
 def _dataset_pick(version: DatasetVersion, value: str) -> Pick:
     dataset = version.dataset
     return Pick(value, dataset.name, dataset.slug, f"version {version.number}", version.role, version.bytes)
+
+
+def _place(version: DatasetVersion) -> tuple[bool, str, int, str]:
+    """Windows after what stands for itself: those of one dataset together, the newest first."""
+    dataset = version.dataset
+    return dataset.window_of_id is not None, str(dataset.window_of_id), -(dataset.window_number or 0), dataset.slug
 
 
 def _artifact_pick(artifact: Artifact, value: str) -> Pick:

@@ -84,8 +84,10 @@ class SweepTable:
 
     @property
     def best(self) -> MemberRow | None:
-        first = self.rows[0] if self.rows else None
-        return first if first and first.score and math.isfinite(first.score.value) and not self.by else None
+        """By the score in the contract's own direction, whatever orders the table; None where nothing has a finite score."""
+        scored = [row for row in self.rows if row.score and math.isfinite(row.score.value)]
+        sign = 1 if self.contract.direction == Contract.Direction.MINIMIZE else -1
+        return min(scored, key=lambda row: (sign * row.score.value if row.score else 0.0, row.number), default=None)
 
 
 def list_sweeps(*, cursor: str = "", size: int = 50) -> Page[Sweep]:

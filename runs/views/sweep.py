@@ -137,7 +137,7 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
             (row, [row.parameters[name] for name in table.axes], [row.metrics.get(key) for key in table.metrics], row.seconds(now))
             for row in table.rows
         ],
-        "heads": [(key, "low" if key == table.by and not table.descends else "high") for key in table.metrics],
+        "heads": [(key, "high" if key == table.by and table.descends else "low") for key in table.metrics],
         "chart": parallel([*table.axes, table.result], members, descends=table.descends),
         "is_cut": progress.launched > len(table.rows),
         "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,

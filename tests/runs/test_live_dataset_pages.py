@@ -50,6 +50,9 @@ def test_a_window_is_cut_by_form_and_leads_to_the_runs_that_made_it(grown: tuple
     asked = client.get(made["Location"], {"version": "1", "file": "000002-game-1.sgf"}).content.decode()
     assert "C[1]" in asked
     assert client.get("/workspaces/lab/datasets/self-play/").content.decode().count("self-play-window-1") >= 1
+    everything = client.get("/workspaces/lab/datasets/").content.decode()
+    assert ("grows" in everything, "1 window<" in everything, "self-play-window-1" in everything) == (True, True, False)
+    assert "self-play-window-1" in client.get("/workspaces/lab/datasets/", {"q": "window-1"}).content.decode()
     assert run.name == "first games"
 
 

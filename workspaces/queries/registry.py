@@ -6,10 +6,22 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from workspaces import ids, scope, store
-from workspaces.models import Agent, AgentFile, AgentVersion, Benchmark, Blob, Contract, Dataset, DatasetFile, DatasetVersion, NotFound
+from workspaces.models import (
+    Agent,
+    AgentFile,
+    AgentVersion,
+    Benchmark,
+    Blob,
+    Contract,
+    Dataset,
+    DatasetFile,
+    DatasetPiece,
+    DatasetVersion,
+    NotFound,
+)
 from workspaces.queries.paging import Page, newest_first
 
 
@@ -22,7 +34,10 @@ class BenchmarkRow:
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
     dataset: Dataset
-    version: DatasetVersion | None  # the newest; None: declared, not yet defined
+    version: DatasetVersion | None  # the newest; None: declared, not yet defined, or it grows
+    windows: int = 0  # cut off it, where it grows
+    records: int = 0  # that runs have added to it, where it grows
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +53,24 @@ def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[
     return Page(items=[BenchmarkRow(benchmark, newest.get(benchmark.pk)) for benchmark in page.items], next=page.next)
 
 
-def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[DatasetRow]:
-    page = newest_first(Dataset.objects.filter(_named(text)), cursor=cursor, size=size)
+def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50, folds_windows: bool = False) -> Page[DatasetRow]:
+    """Newest first. With `folds_windows` a live dataset stands for the windows that were cut off it, unless a text is looked for."""
+    rows = Dataset.objects.filter(_named(text))
+    page = newest_first(rows.filter(window_of=None) if folds_windows and not text else rows, cursor=cursor, size=size)
     versions = DatasetVersion.objects.filter(dataset__in=page.items)
     newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
-    return Page(items=[DatasetRow(dataset, newest.get(dataset.pk)) for dataset in page.items], next=page.next)
+    grown = _grown([dataset for dataset in page.items if dataset.is_live])
+    return Page(items=[DatasetRow(dataset, newest.get(dataset.pk), *grown.get(dataset.pk, ())) for dataset in page.items], next=page.next)
+
+
+def _grown(live: list[Dataset]) -> dict[uuid.UUID, tuple[int, int, int]]:
+    """Windows, records and bytes of each; nothing is asked where nothing grows."""
+    if not live:
+        return {}
+    windows = dict(Dataset.objects.filter(window_of__in=live).values_list("window_of").annotate(Count("pk")))
+    pieces = DatasetPiece.objects.filter(dataset__in=live).values_list("dataset").annotate(Sum("records"), Sum("blob__bytes"))
+    sums = {dataset: (records, size) for dataset, records, size in pieces}
+    return {dataset.pk: (windows.get(dataset.pk, 0), *sums.get(dataset.pk, (0, 0))) for dataset in live}
 
 
 def agent_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[AgentRow]:

@@ -17,7 +17,7 @@ from workspaces.views.registry_list import list_query
 
 def dataset_list(request: PageRequest) -> HttpResponseBase:
     text, cursor = list_query(request)
-    page = dataset_rows(text=text, cursor=cursor)
+    page = dataset_rows(text=text, cursor=cursor, folds_windows=True)
     return render(request, "workspaces/dataset_list.html", {"rows": page.items, "next_cursor": page.next or "", "text": text})
 
 
