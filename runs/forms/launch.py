@@ -94,7 +94,9 @@ class LaunchForm(forms.Form):
         known = {pick.value for pick in offered}
         named = [pick for name in self._named("datasets") if name not in known for pick in [dataset_pick(name)] if pick]
         twice = {(pick.source, pick.version) for pick in named}
-        return sorted([*named, *(pick for pick in offered if (pick.source, pick.version) not in twice)], key=lambda pick: pick.source)
+        place = {pick.source: index for index, pick in enumerate(offered)}
+        picks = [*named, *(pick for pick in offered if (pick.source, pick.version) not in twice)]
+        return sorted(picks, key=lambda pick: place.get(pick.source, -1))
 
     def _offer(self, name: str, picks: list[Pick]) -> None:
         if not picks and name == "artifacts":

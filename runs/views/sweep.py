@@ -125,7 +125,8 @@ def _form(request: PageRequest, form: SweepForm, plan: SweepPlan | None = None, 
 
 def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
     table = _table(request, sweep)
-    members = [(row.run.public_id, [*(row.parameters[name] for name in table.axes), table.value(row)]) for row in table.rows]
+    drawn = [name for name in table.axes if len({repr(row.parameters[name]) for row in table.rows}) > 1]  # one value for all says nothing
+    members = [(row.run.public_id, [*(row.parameters[name] for name in drawn), table.value(row)]) for row in table.rows]
     now = timezone.now()
     progress = progress_of([sweep])[sweep.pk]
     return {
@@ -138,7 +139,7 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
             for row in table.rows
         ],
         "heads": [(key, "high" if key == table.by and table.descends else "low") for key in table.metrics],
-        "chart": parallel([*table.axes, table.result], members, descends=table.descends),
+        "chart": parallel([*drawn, table.result], members, descends=table.descends),
         "is_cut": progress.launched > len(table.rows),
         "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,
         "may_stop": may_stop(request.actor, request.rights, sweep),

@@ -1,6 +1,7 @@
 """A live dataset in browser and API: how it grows, its windows, what a window was made by and looks like inside."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.factories_people import make_token
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
 from tests.runs.test_growth import CODE
 from workspaces.commands.dataset import create_dataset
-from workspaces.commands.live_dataset import make_live
+from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.models import Dataset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,6 +40,7 @@ def test_a_window_is_cut_by_form_and_leads_to_the_runs_that_made_it(grown: tuple
     page = client.get("/workspaces/lab/datasets/self-play/").content.decode()
     assert "Self-play &lt;b&gt;" in page
     assert "3 pieces" in page
+    assert "6 records wait in 3 pieces" in client.get("/workspaces/lab/datasets/self-play/windows/cut/").content.decode()
     refused = client.post("/workspaces/lab/datasets/self-play/windows/cut/", {"records": "7"})
     assert (refused.status_code, "6 records wait" in refused.content.decode()) == (409, True)
     made = client.post("/workspaces/lab/datasets/self-play/windows/cut/", {"reason": "enough"})
@@ -54,6 +56,16 @@ def test_a_window_is_cut_by_form_and_leads_to_the_runs_that_made_it(grown: tuple
     assert ("grows" in everything, "1 window<" in everything, "self-play-window-1" in everything) == (True, True, False)
     assert "self-play-window-1" in client.get("/workspaces/lab/datasets/", {"q": "window-1"}).content.decode()
     assert run.name == "first games"
+
+
+def test_the_newest_window_is_the_first_that_a_launch_offers_after_whole_datasets(grown: tuple[Laboratory, Run]) -> None:
+    laboratory, _ = grown
+    with laboratory.opened():
+        for records in (1, 2, 3):
+            cut_window(actor=laboratory.owner, dataset=Dataset.objects.get(slug="self-play"), records=records)
+    page = sign_in(laboratory.owner.user).get("/workspaces/lab/runs/launch/").content.decode()
+    offered = re.findall(r'name="datasets" value="([^"]+)"', page)
+    assert offered == ["table", "self-play-window-3", "self-play-window-2", "self-play-window-1"]
 
 
 def test_a_live_dataset_by_api(grown: tuple[Laboratory, Run]) -> None:

@@ -50,11 +50,17 @@ class Growth:
         return points
 
 
+def waiting_of(dataset: Dataset) -> tuple[int, int]:
+    """Records and pieces that stand in no window yet."""
+    found = DatasetPiece.objects.filter(dataset=dataset, window=None).aggregate(records=Sum("records"), pieces=Count("pk"))
+    return found["records"] or 0, found["pieces"]
+
+
 def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
     """Growth of one live dataset by the days of `zone`, an IANA name."""
     pieces = DatasetPiece.objects.filter(dataset=dataset)
     sums = pieces.aggregate(records=Sum("records"), pieces=Count("pk"))
-    waiting = pieces.filter(window=None).aggregate(records=Sum("records"), pieces=Count("pk"))
+    waiting_records, waiting_pieces = waiting_of(dataset)
     clock = clock_of(zone)
     first = today - timedelta(days=DAYS_SHOWN - 1)
     rows = pieces.filter(created_at__gte=first_instant(first, clock)).annotate(day=TruncDate("created_at", tzinfo=clock))
@@ -65,8 +71,8 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
     return Growth(
         total_records=sums["records"] or 0,
         total_pieces=sums["pieces"] or 0,
-        waiting_records=waiting["records"] or 0,
-        waiting_pieces=waiting["pieces"] or 0,
+        waiting_records=waiting_records,
+        waiting_pieces=waiting_pieces,
         days=tuple((first + timedelta(days=place), by_day.get(first + timedelta(days=place)) or 0) for place in range(DAYS_SHOWN)),
         windows=tuple(
             WindowRow(

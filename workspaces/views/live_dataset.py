@@ -7,6 +7,8 @@ from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.forms.dataset import LiveForm, WindowForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
+from workspaces.queries.growth import waiting_of
+from workspaces.units import plural
 from workspaces.views.form_page import form_page
 
 
@@ -19,7 +21,7 @@ def dataset_live(request: PageRequest, dataset: str) -> HttpResponseBase:
         return redirect("dataset", request.workspace.slug, found.slug)
 
     title = f"How {found.name} grows" if found.is_live else f"Let runs add to {found.name}"
-    lead = "Each run that names it in a `dataset` line adds its output as a piece. Runs read windows, which are frozen."
+    lead = "Each run that names it in a line of type “dataset” of its events.jsonl adds its output as a piece. Runs read windows, which are frozen."
     trail, above = _above(request, found)
     return form_page(request, form, save, title=title, submit="Save", lead=lead, trail=trail, back=above)
 
@@ -32,7 +34,9 @@ def dataset_window(request: PageRequest, dataset: str) -> HttpResponseBase:
         window = cut_window(actor=request.actor, dataset=found, **form.cleaned_data)
         return redirect("dataset", request.workspace.slug, window.slug)
 
-    lead = "A window is frozen: it holds what has been added since the last one, and runs name it by its content."
+    records, pieces = waiting_of(found)
+    waits = f"{plural(records, 'record waits', 'records wait')} in {plural(pieces, 'piece', 'pieces')}" if pieces else "Nothing waits yet"
+    lead = f"A window is frozen: it holds what has been added since the last one, and runs name it by its content. {waits}."
     trail, above = _above(request, found)
     return form_page(request, form, save, title=f"Cut a window of {found.name}", submit="Cut window", lead=lead, trail=trail, back=above)
 
