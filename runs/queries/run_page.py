@@ -20,11 +20,11 @@ from workspaces.units import duration
 LINES_SHOWN = 200
 # What pages say of the things that a run points at. Certificate and the run that it tries again are read where they are shown: each table
 # more in this join costs milliseconds of planning, twelve of them cost thirty.
-RELATED = ("benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
+RELATED = ("benchmark", "contract", "agent", "agent_version", "pool", "requested_by", "sweep")
 SHOWN_OF_RELATED = (
     *("benchmark__slug", "benchmark__name", "contract__benchmark_id", "contract__version", "contract__metric", "contract__unit"),
     *("contract__direction", "agent__slug", "agent__name", "agent_version__number", "agent_version__content_hash", "pool__slug"),
-    *("requested_by__username", "requested_by__display_name"),
+    *("requested_by__username", "requested_by__display_name", "sweep__name"),
 )
 OWN_FIELDS = tuple(field.name for field in Run._meta.concrete_fields)
 SCORE_FIELDS = tuple(field.name for field in Evaluation._meta.concrete_fields)
