@@ -10,6 +10,7 @@ class LaunchRequest:
 
     benchmark: str
     agent: str
+    contract: int | None = None  # the benchmark's newest, by its version
     pool: str = ""  # the workspace's default pool
     agent_version: int | None = None  # the newest
     datasets: tuple[str, ...] = ()  # a dataset (its newest version), `<dataset>@<number>`, or a version's id

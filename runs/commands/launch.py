@@ -72,12 +72,13 @@ def _known(run_id: uuid.UUID | None) -> Launch | None:
 
 
 def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Launch:
-    """Ask for the same again: a new run of the same versions, inputs, parameters and seed. `run_id` as for a launch."""
+    """Ask for the same again: a new run under the same contract, of the same versions, inputs, parameters and seed. `run_id` as for a launch."""
     if not run.is_terminal:
         raise Refusal(f"{run.name} is still {run.get_status_display()}; retry it once it has ended.")
     inputs = list(run.inputs.select_related("dataset_version", "artifact"))
     request = LaunchRequest(
         benchmark=run.benchmark_id.hex,
+        contract=run.contract.version,
         agent=run.agent_id.hex,
         agent_version=run.agent_version.number,
         pool=run.pool_id.hex,

@@ -169,6 +169,7 @@ def _fixed(request: LaunchRequest, prepared: Prepared) -> LaunchRequest:
     return replace(
         request,
         benchmark=prepared.benchmark.pk.hex,
+        contract=prepared.contract.version,
         agent=prepared.agent.pk.hex,
         agent_version=prepared.version.number,
         pool=prepared.pool.pk.hex,

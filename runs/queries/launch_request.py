@@ -7,13 +7,13 @@ from runs.queries.parameters import checked_parameters
 from runs.reservation import TooLittle, reservation
 from workspaces.audit import Refusal
 from workspaces.models import Agent, AgentVersion, Benchmark, Dataset, DatasetVersion, NotFound, Pool
-from workspaces.queries.registry import current_contract
+from workspaces.queries.registry import current_contract, find_contract
 
 
 def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
     """Raises NotFound for names that are not here, Refusal with its field for what no run could be made of. A draft's parameters are not checked."""
     benchmark = Benchmark.objects.find(request.benchmark)
-    contract = current_contract(benchmark.pk)
+    contract = current_contract(benchmark.pk) if request.contract is None else find_contract(benchmark, request.contract)
     if contract is None:
         raise Refusal(f"{benchmark.name} has no contract yet; publish one before runs are measured by it.", field="benchmark_id")
     agent = Agent.objects.find(request.agent)

@@ -3,12 +3,13 @@
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from runs.commands.launch import launch_run
+from runs.commands.launch import launch_run, retry_run
 from runs.commands.run import cancel_run
 from runs.commands.sweep import create_sweep, end_sweep, member_request, stop_any_sweep, stop_sweep
 from runs.jobs import advance
@@ -22,10 +23,11 @@ from tests.factories_runs import HOUR, Laboratory, dispatch, make_laboratory, wa
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
+from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.dataset import import_dataset_version
 from workspaces.commands.limit import set_limit
 from workspaces.commands.member import change_member
-from workspaces.models import Agent, AuditEvent, Dataset, Limit, Membership, Unit
+from workspaces.models import Agent, AuditEvent, Benchmark, Dataset, Limit, Membership, Unit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -216,3 +218,24 @@ def test_a_sweep_ends_only_once_all_its_members_have(laboratory: Laboratory) -> 
         sweep = ask(laboratory)
         with pytest.raises(Refusal, match="to launch, or under way"):
             end_sweep(actor=Actor.system(job_id="test"), sweep=sweep)
+
+
+def test_members_and_their_retries_are_measured_by_the_contract_that_the_sweep_was_asked_for_under(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        sweep = ask(laboratory)
+        publish_contract(
+            actor=laboratory.owner,
+            benchmark=Benchmark.objects.get(),
+            metric="accuracy",
+            direction="maximize",
+            reason="other terms",
+            terms="other",
+        )
+    advance_all(laboratory)
+    with laboratory.opened():
+        runs = list(Run.objects.select_related("contract"))
+        assert [run.contract.version for run in runs] == [1] * 4
+        cancelled = cancel_run(actor=laboratory.owner, run=runs[0])
+        assert retry_run(actor=laboratory.owner, run=cancelled).run.contract.version == 1
+        assert launch_run(actor=laboratory.owner, request=replace(REQUEST, parameters={"rate": 0.1})).run.contract.version == 2
+        assert sweep.members == 4

@@ -89,6 +89,14 @@ def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
     return Contract.objects.filter(benchmark=benchmark_id).select_related("holdout__dataset").order_by("-version").first()
 
 
+def find_contract(benchmark: Benchmark, version: int) -> Contract:
+    """The version of a benchmark's contract with this number. Raises NotFound."""
+    found = benchmark.contracts.filter(version=version).select_related("holdout__dataset").first()
+    if found is None:
+        raise NotFound("contract")
+    return found
+
+
 def contracts_of(benchmark: Benchmark) -> list[Contract]:
     """Every version of the contract, newest first."""
     return list(benchmark.contracts.select_related("holdout__dataset").order_by("-version"))
