@@ -10,6 +10,7 @@ from runs.models import MetricSeries, Run
 from runs.pools.sampling import PREFIX
 from runs.queries.metric import curves
 from runs.queries.score import RunScore, scores_of
+from workspaces import ids
 from workspaces.models import NotFound
 
 MOST_RUNS = 20
@@ -49,13 +50,12 @@ class Comparison:
 
 def find_runs(texts: Sequence[str]) -> list[Run]:
     """The runs that are named, each once, in the order named; NotFound where one is not here."""
-    found: dict[Any, Run] = {}
-    for text in list(dict.fromkeys(texts))[:MOST_RUNS]:
-        run = Run.objects.find(text, "benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
-        found.setdefault(run.pk, run)
-    if not found:
+    keys = list(dict.fromkeys(ids.spellings(Run.prefix, text)[0] for text in texts))[:MOST_RUNS]
+    rows = Run.objects.select_related("benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
+    found = rows.in_bulk([key for key in keys if key is not None])
+    if not keys or any(key not in found for key in keys):
         raise NotFound("run")
-    return list(found.values())
+    return [found[key] for key in keys if key is not None]
 
 
 def compare(runs: Sequence[Run]) -> Comparison:
