@@ -1,6 +1,7 @@
 """Both servers of an installation: the embedded ones, or those that DATABASE_URL and REDIS_URL name."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from labsite.embedded.serving_role import refuse_unfit_database, refuse_unfit_qu
 from labsite.embedded.valkey import start_valkey
 
 STOP_SECONDS = 60.0
+STEADY_SECONDS = 60.0  # who ran this long has fallen by accident; who fell sooner would only fall again
 
 
 @dataclass
@@ -20,6 +22,23 @@ class Servers:
 
     addresses: dict[str, str] = field(default_factory=dict)
     children: list[Child] = field(default_factory=list)  # in the order of their start
+    makers: dict[str, Callable[[], Child]] = field(default_factory=dict)  # by the name of the child
+    began: dict[str, float] = field(default_factory=dict)
+
+    def start(self, make: Callable[[], Child]) -> Child:
+        """Start a server that shall run until the end; `make` starts it, and starts it again."""
+        child = make()
+        self.makers[child.name] = make
+        self.began[child.name] = time.monotonic()
+        self.children = [known for known in self.children if known.name != child.name] + [child]
+        return child
+
+    def start_again(self, fallen: Child) -> None:
+        """One that was killed. Programs of labsite meet it with new connections. StartError where it cannot stay up."""
+        make = self.makers.get(fallen.name)
+        if make is None or time.monotonic() - self.began[fallen.name] < STEADY_SECONDS:
+            raise StartError(f"{fallen.name} ended with code {fallen.code}: {fallen.last_words()}")
+        self.start(make)
 
     def fallen(self) -> Child | None:
         """A server that ended although nobody stopped it."""
@@ -46,11 +65,11 @@ def running_servers(
                 raise StartError("DATABASE_URL is set but LABSITE_OWNER_DATABASE_URL is not: migrations need a role that owns the tables")
             servers.addresses |= {name: environment[name] for name in ("DATABASE_URL", "LABSITE_OWNER_DATABASE_URL")}
         else:
-            servers.children.append(start_postgres(home, throw_away, check))
+            servers.start(lambda: start_postgres(home, throw_away, check))
         if environment.get("REDIS_URL"):
             servers.addresses["REDIS_URL"] = environment["REDIS_URL"]
         else:
-            servers.children.append(start_valkey(home, check))
+            servers.start(lambda: start_valkey(home, check))
         servers.addresses = home.addresses() | servers.addresses
         version = refuse_unfit_database(servers.addresses["DATABASE_URL"], servers.addresses["LABSITE_OWNER_DATABASE_URL"])
         report(f"PostgreSQL {version} ready" + (" (external)" if environment.get("DATABASE_URL") else ""))

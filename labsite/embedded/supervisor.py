@@ -10,11 +10,10 @@ from typing import TextIO
 
 from labsite.embedded.children import Child, start
 from labsite.embedded.home import CHECKOUT, Home, StartError
-from labsite.embedded.servers import Servers
+from labsite.embedded.servers import STEADY_SECONDS, Servers
 
 LOOK_SECONDS = 0.2
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 30.0
-STEADY_SECONDS = 60.0  # who ran this long starts again with the first wait
 
 
 class Progress:
@@ -105,13 +104,14 @@ class Supervisor:
             raise StartError(f"{what} failed with code {child.code}: {child.last_words()}")
 
     def watch(self, servers: Servers, background: list[Child]) -> None:
-        """Return when the end was asked for. Raises StartError where a server falls: without it nothing can go on.
+        """Return when the end was asked for. A server that falls is started again; StartError where it does not stay up.
 
         A `background` child is work that ends by itself; it is taken off the list with a line that says how it went.
         """
         while not self.stop.wait(LOOK_SECONDS):
             if server := servers.fallen():
-                raise StartError(f"{server.name} ended with code {server.code}: {server.last_words()}")
+                self.report(f"{server.name} ended with code {server.code}; starting it again (log: {server.log})")
+                servers.start_again(server)
             for program in self.programs:
                 self._look_after(program)
             for child in [child for child in background if child.code is not None]:

@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+import redis
 
-from labsite.embedded import around
+from labsite.embedded import around, servers
 from labsite.embedded.children import start, wait_for_answer
 from labsite.embedded.home import Home, StartError
-from labsite.embedded.servers import Servers
 from labsite.embedded.supervisor import Stop, Supervisor
 from labsite.embedded.web import Address
 
@@ -56,16 +57,46 @@ def test_a_fallen_program_is_started_again_and_a_line_says_so(supervisor: Superv
     supervisor.report = report
     supervisor.keep("worker-x", ["sh", "-c", f"echo x >> {tmp_path}/starts; exit 3"])
     threading.Thread(target=ask_for_the_end_when, args=[twice]).start()
-    supervisor.watch(Servers(), [])
+    supervisor.watch(servers.Servers(), [])
     assert len((tmp_path / "starts").read_text().split()) >= 2
     assert lines[0].startswith("worker-x ended with code 3; starting it again in 0.5 s")
     assert "in 1.0 s" in lines[1]
 
 
-def test_a_fallen_server_ends_it_all(supervisor: Supervisor) -> None:
+def test_a_server_that_does_not_stay_up_ends_it_all(supervisor: Supervisor) -> None:
     server = start("postgres", ["sh", "-c", "echo out of disk; exit 2"], supervisor.home.logs, os.environ)
+    fallen = servers.Servers()
+    fallen.start(lambda: server)
     with pytest.raises(StartError, match="postgres ended with code 2: out of disk"):
-        supervisor.watch(Servers(children=[server]), [])
+        supervisor.watch(fallen, [])
+
+
+def test_killed_servers_are_started_again_where_they_were(
+    supervisor: Supervisor, told: list[str], open_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "STEADY_SECONDS", 0.0)
+    with open_home.locked(), servers.running_servers(open_home, {}, throw_away=True) as serving:
+        before = [child.process.pid for child in serving.children]
+
+        def kill_both_and_ask_for_the_end() -> None:
+            for count, child in enumerate(list(serving.children), start=1):
+                child.process.kill()
+                deadline = time.monotonic() + 60
+                while time.monotonic() < deadline and (len(told) < count or serving.fallen()):
+                    time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        killer = threading.Thread(target=kill_both_and_ask_for_the_end)
+        killer.start()
+        supervisor.watch(serving, [])
+        killer.join()
+        assert [line.partition(" (")[0] for line in told] == [
+            "postgres ended with code -9; starting it again", "valkey ended with code -9; starting it again",
+        ]  # fmt: skip
+        assert not set(before) & {child.process.pid for child in serving.children}
+        with psycopg.connect(serving.addresses["DATABASE_URL"]) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert redis.Redis.from_url(serving.addresses["REDIS_URL"]).ping()
 
 
 def test_stubborn_programs_are_killed_with_their_group(supervisor: Supervisor, told: list[str]) -> None:
