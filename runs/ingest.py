@@ -179,7 +179,7 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
 
 def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
     found, bad, consumed, lines = parse_metrics(chunk, watch.metrics_lines + 1)
-    points = not_measured(found)
+    points = [point for point in found if not point.key.startswith(PREFIX)]
     left_out = add_points(Run.objects.get(pk=attempt.run_id), points, attempt_number=attempt.number) if points else 0
     watch.metrics_lines += lines
     watch.metrics_bad += bad.count + left_out + len(found) - len(points)
@@ -187,11 +187,6 @@ def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
         _note_bad(watch, "metrics", BadLines(), f"keys below {PREFIX} are what labsite measures")
     _note_bad(watch, "metrics", bad, f"more than {MAX_SERIES} keys" if left_out else "")
     return consumed
-
-
-def not_measured(points: list[Point]) -> list[Point]:
-    """The points that a run may say itself; those below `system/` are labsite's."""
-    return [point for point in points if not point.key.startswith(PREFIX)]
 
 
 def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes) -> int:

@@ -12,6 +12,7 @@ from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Artifact, Attempt, Run, RunLine, Watch
 from runs.pools.events import Event, read_event
 from runs.pools.lines import Point
+from runs.pools.sampling import PREFIX
 from runs.pools.values import MalformedError, check_text
 from workspaces import ids
 from workspaces.access import Actor
@@ -22,12 +23,15 @@ from workspaces.verbs import Verb
 
 
 def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
-    """Append metric points; returns how many were taken: none below `system/`, where labsite measures. Telemetry: no event of audit."""
+    """Append metric points; returns how many were taken: none of a series that is one too many. Telemetry: no event of audit."""
     attempt = _own_attempt(actor, run)
+    for number, point in enumerate(points):
+        if point.key.startswith(PREFIX):
+            words = f"Point {number + 1}: keys below {PREFIX} are what labsite measures; choose another."
+            raise Refusal(words, field=f"points.{number}.key")
     with transaction.atomic():
         Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
-        said = ingest.not_measured(points)
-        return len(said) - ingest.add_points(run, said, attempt_number=attempt.number)
+        return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
 
 
 def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> int:

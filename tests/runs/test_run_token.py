@@ -128,6 +128,7 @@ BAD_POINTS = [
     '{"points": [{"key": "a", "value": 1' + "0" * 400 + "}]}",
     '{"points": [{"key": "' + "k" * 251 + '", "value": 1}]}',
     '{"points": [' + ", ".join(['{"key": "a", "value": 1}'] * 1001) + "]}",
+    '{"points": [{"key": "a", "value": 1}, {"key": "system/cpu_percent", "value": 1}]}',
 ]
 DEEP = "[" * 100 + "]" * 100
 BAD_EVENTS = [

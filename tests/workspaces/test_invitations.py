@@ -181,6 +181,32 @@ def test_the_secret_is_shown_once_and_kept_nowhere() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_invitations_to_one_address_sent_at_once_leave_one_that_opens() -> None:
+    workspace, owner = make_workspace()
+    start = threading.Barrier(4)
+    made: list[tuple[Invitation, str]] = []
+
+    def send() -> None:
+        try:
+            start.wait(10)
+            with scope.open_workspace(workspace.pk):
+                made.append(invite(actor=owner, email="Ada@example.org", role="viewer"))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    answers = [Client().get(address(workspace, invitation, secret)).status_code for invitation, secret in made]
+    assert sorted(answers) == [200, 404, 404, 404]
+    with scope.open_workspace(workspace.pk):
+        last = EventPayload.objects.get(event=AuditEvent.objects.filter(verb="invitation.sent").latest("sequence"))
+    assert "revoked_at" in str(last.body["details"]["changed"])
+
+
+@pytest.mark.django_db(transaction=True)
 def test_many_who_accept_at_once_are_one() -> None:
     workspace, owner = make_workspace()
     invitation, secret = make_invitation(workspace, owner)

@@ -30,7 +30,7 @@ class InvitationGone(Refusal):
 def invite(
     event: Draft, *, actor: Actor, email: str, role: str, kinds: Sequence[str] = (), days: int = 7, invitation_id: uuid.UUID | None = None
 ) -> tuple[Invitation, str]:
-    """Make an invitation; its secret is returned, to be shown once, and kept nowhere."""
+    """Make an invitation; its secret is returned, to be shown once, and kept nowhere. It takes the place of an open one to the same address."""
     rights = lock_members(actor)
     check_grant(rights, role, kinds)
     assert actor.user is not None
@@ -45,6 +45,10 @@ def invite(
         raise Refusal(f"An invitation lasts 1 to {MAX_DAYS} days.", field="days")
     if Membership.objects.filter(user__email__iexact=email).exists():
         raise Refusal(f"{email} belongs to a member already; change their role instead.", field="email")
+    now = timezone.now()
+    opened = Invitation.objects.filter(email=email, accepted_at=None, revoked_at=None, expires_at__gt=now)
+    for older in opened.select_for_update(no_key=True):
+        event.change(older, revoked_at=now)
     secret = fresh_secret()
     row = Invitation.objects.create(
         id=invitation_id or ids.uuid7(),
@@ -53,7 +57,7 @@ def invite(
         kinds=sorted(kinds),
         secret_hash=hash_secret(secret),
         invited_by=actor.user,
-        expires_at=timezone.now() + timedelta(days=days),
+        expires_at=now + timedelta(days=days),
     )
     event.created(row)
     event.details.update(email=email, role=role, kinds=row.kinds)
