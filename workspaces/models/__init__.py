@@ -13,6 +13,7 @@ from workspaces.models.idempotency import IdempotencyKey, SiteIdempotencyKey
 from workspaces.models.installation import Installation
 from workspaces.models.invitation import Invitation
 from workspaces.models.membership import Membership, WorkspaceGroupPermission
+from workspaces.models.notification import Notification
 from workspaces.models.objective import Objective
 from workspaces.models.pool import Engine, EngineSlot, Pool
 from workspaces.models.share import ShareGrant
@@ -24,6 +25,7 @@ __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
     "Contract", "Dataset", "DatasetFile", "DatasetPiece",
     "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
-    "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Objective", "Owned", "Pool", "Row",
+    "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
+    "Objective", "Owned", "Pool", "Row",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip

@@ -30,6 +30,11 @@ class Contract(Owned):
         MAXIMIZE = "maximize", "higher is better"
         MINIMIZE = "minimize", "lower is better"
 
+    class Period(models.TextChoices):
+        DAY = "day"
+        WEEK = "week"
+        MONTH = "month"
+
     benchmark = owned_key("workspaces.Benchmark", related_name="contracts")
     version = models.PositiveIntegerField()
     metric = models.CharField(max_length=250)
@@ -37,6 +42,10 @@ class Contract(Owned):
     direction = models.CharField(max_length=8, choices=Direction)
     holdout = owned_key("workspaces.DatasetVersion", null=True)
     wall_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="longest time that an evaluation may take")
+    runs_per_person = models.PositiveIntegerField(
+        null=True, blank=True, help_text="how many runs that were or may still be scored one person may ask for in a period"
+    )
+    period = models.CharField(max_length=5, choices=Period, blank=True, help_text="cut at midnights of the workspace's zone")
     terms = models.TextField(blank=True, max_length=20_000, help_text="how the measurement is made, in words")
     accepts_no_isolation_reason = models.CharField(
         max_length=1000, blank=True, help_text="why an owner accepts runs without isolation although there is a holdout"
@@ -48,6 +57,10 @@ class Contract(Owned):
             *Owned.Meta.constraints,
             *same_workspace("contract", "benchmark", "holdout"),
             models.UniqueConstraint(fields=["workspace", "benchmark", "version"], name="contract_version_once"),
+            models.CheckConstraint(
+                condition=models.Q(runs_per_person=None, period="") | (models.Q(runs_per_person__gte=1) & ~models.Q(period="")),
+                name="contract_limit_has_period",
+            ),
         ]
 
     @property

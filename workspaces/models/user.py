@@ -23,11 +23,16 @@ class User(AbstractUser):
         LIGHT = "light"
         DARK = "dark"
 
+    class Density(models.TextChoices):
+        COMFORTABLE = "comfortable"
+        COMPACT = "compact"
+
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.PERSON)
     display_name = models.CharField(max_length=120, blank=True)
     site_roles = ArrayField(models.CharField(max_length=20, choices=SiteRole), default=list, blank=True)
     theme = models.CharField(max_length=5, choices=Theme, default=Theme.AUTO)
+    density = models.CharField(max_length=11, choices=Density, default=Density.COMFORTABLE)
     zone = models.CharField(max_length=64, blank=True)
     has_shortcuts = models.BooleanField(default=True)
 

@@ -1,0 +1,37 @@
+"""What a person is told of: a request that waits for them, a decision on theirs, work of theirs that ended. One row for each person and cause."""
+
+from django.conf import settings
+from django.db import models
+
+from workspaces.models.base import Telemetry
+
+
+class Notification(Telemetry):
+    """Told once for each person, cause and subject. Follows from what the record says already, so it has no event of its own."""
+
+    prefix = "notification"
+
+    class Cause(models.TextChoices):
+        APPROVAL_ASKED = "approval_asked", "a request waits for your decision"
+        APPROVAL_DECIDED = "approval_decided", "your request was decided"
+        RUN_ENDED = "run_ended", "your run ended"
+        SWEEP_ENDED = "sweep_ended", "your sweep ended"
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    cause = models.CharField(max_length=20, choices=Cause)
+    subject_type = models.CharField(max_length=40)
+    subject_id = models.UUIDField()
+    subject_label = models.CharField(max_length=300)
+    outcome = models.CharField(max_length=40, blank=True, help_text="a status, shown with its shape and word")
+    words = models.CharField(max_length=300, blank=True, help_text="what there is to say besides: a score, a reason")
+    seen_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(Telemetry.Meta):
+        constraints = [
+            *Telemetry.Meta.constraints,
+            models.UniqueConstraint(fields=["workspace", "person", "cause", "subject_id"], name="notification_once"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "person", "-created_at", "-id"], name="notification_newest"),
+            models.Index(fields=["workspace", "person"], condition=models.Q(seen_at=None), name="notification_unseen"),
+        ]
