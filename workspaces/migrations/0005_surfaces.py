@@ -27,6 +27,8 @@ class Migration(migrations.Migration):
                 ('subject_label', models.CharField(max_length=300)),
                 ('outcome', models.CharField(blank=True, help_text='a status, shown with its shape and word', max_length=40)),
                 ('words', models.CharField(blank=True, help_text='what there is to say besides: a score, a reason', max_length=300)),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('workspace', models.ForeignKey(default=workspaces.scope.current_id, editable=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='workspaces.workspace')),
                 ('seen_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
@@ -51,16 +53,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='contract',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('period', ''), ('runs_per_person', None)), models.Q(('runs_per_person__gte', 1), models.Q(('period', ''), _negated=True)), _connector='OR'), name='contract_limit_has_period'),
-        ),
-        migrations.AddField(
-            model_name='notification',
-            name='person',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='notification',
-            name='workspace',
-            field=models.ForeignKey(default=workspaces.scope.current_id, editable=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='workspaces.workspace'),
         ),
         migrations.AddIndex(
             model_name='notification',
