@@ -1,5 +1,6 @@
 """The only door to RQ. PostgreSQL is the truth and the queue a doorbell: a job carries ids, a lost bell is rung again by the clock."""
 
+import secrets
 import uuid
 
 import django_rq
@@ -22,6 +23,9 @@ JOBS: dict[str, tuple[str, str]] = {
     "sweep_workspace": ("default", "runs.jobs.sweep.sweep_workspace"),
 }
 
+WAITING_SECONDS = 10  # so long a bell is taken to wait; then another may be rung beside it
+KEPT_SECONDS = 24 * 3600  # a job that failed can be looked at
+
 
 def ring(name: str, *, subject: uuid.UUID) -> None:
     """Ring a job for a thing of the open workspace once the transaction has committed. Twice is harmless; lost is repaired."""
@@ -30,14 +34,34 @@ def ring(name: str, *, subject: uuid.UUID) -> None:
     transaction.on_commit(lambda: _enqueue(queue, function, f"{name}-{subject_id}", workspace_id, subject_id))
 
 
-def _enqueue(queue: str, function: str, job_id: str, workspace_id: str, subject_id: str) -> None:
+def _enqueue(queue: str, function: str, bell: str, workspace_id: str, subject_id: str) -> None:
+    """Put a job of its own into the queue, unless one that has not begun waits already: that one will read what was just committed.
+
+    A job id is used once. Under one id for all bells, one rung while the job ran would be deleted with it.
+    """
     try:
-        django_rq.get_queue(queue, serializer="rq.serializers.JSONSerializer").enqueue_call(
-            function, kwargs={"workspace_id": workspace_id, "subject_id": subject_id}, job_id=job_id, result_ttl=0, retry=Retry(max=2)
-        )
+        rq = django_rq.get_queue(queue, serializer="rq.serializers.JSONSerializer")
+        if not rq.connection.set(_mark(bell), 1, nx=True, ex=WAITING_SECONDS):
+            return
+        rq.enqueue_call(
+            function, kwargs={"workspace_id": workspace_id, "subject_id": subject_id}, job_id=f"{bell}-{secrets.token_hex(4)}",
+            result_ttl=0, failure_ttl=KEPT_SECONDS, retry=Retry(max=2),
+        )  # fmt: skip
     except redis.RedisError as error:
         # The row is committed; the clock rings again. A doorbell that is out must not turn a success into a failure.
-        log.warning("bell not rung", job=job_id, error=type(error).__name__)
+        log.warning("bell not rung", job=bell, error=type(error).__name__)
+
+
+def heard(name: str, *, subject_id: str) -> None:
+    """Said by a job before it reads anything: whatever changes from now on wants a bell of its own."""
+    try:
+        django_rq.get_connection(JOBS[name][0]).delete(_mark(f"{name}-{subject_id}"))
+    except redis.RedisError as error:
+        log.warning("bell not taken down", job=name, error=type(error).__name__)  # it runs out by itself
+
+
+def _mark(bell: str) -> str:
+    return f"labsite:bell:{bell}"
 
 
 def is_answering() -> bool:

@@ -1,4 +1,4 @@
-"""What every job does first: a fresh connection, its workspace's scope, labsite itself as actor."""
+"""What every job does first: its bell taken down, a fresh connection, its workspace's scope, labsite itself as actor."""
 
 import functools
 import uuid
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import close_old_connections
 from rq import get_current_job
 
+from runs import queue
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.models import Workspace
@@ -19,6 +20,7 @@ def job(body: Body) -> Callable[..., None]:
 
     @functools.wraps(body)
     def run(*, workspace_id: str, subject_id: str) -> None:
+        queue.heard(body.__name__, subject_id=subject_id)
         close_old_connections()  # a SimpleWorker keeps one connection; after a restart of PostgreSQL it would fail for ever
         workspace = Workspace.objects.filter(pk=uuid.UUID(workspace_id)).first()
         if workspace is None:

@@ -65,6 +65,7 @@ def test_there_are_commands() -> None:
 def test_a_job_resolves_and_takes_ids(name: str) -> None:
     queued_in, dotted = queue.JOBS[name]
     module, _, function = dotted.rpartition(".")
+    assert function == name, "a job takes its bell down by its own name"
     job = getattr(importlib.import_module(module), function)
     assert getattr(job, "is_job", False), f"{dotted} is not made by @job: it would run without scope"
     taken = inspect.signature(job, follow_wrapped=False).parameters
