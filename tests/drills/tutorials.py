@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^([ ]*)```sh\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
-WAIT_SECONDS = 300
+WAIT_SECONDS = 420
 
 
 def blocks() -> list[str]:
@@ -76,7 +76,7 @@ def main() -> None:
         began = time.monotonic()
         up = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, start_new_session=True)
         try:
-            wait_for({"autogo-main": 9, "w2s-medqa": 6}, base, environment, began=began)
+            wait_for({"autogo-main": 9, "w2s-medqa": 28}, base, environment, began=began)
             script = "set -euo pipefail\n" + "\n".join(blocks())
             subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, check=True, timeout=120)
             print(f"{len(blocks())} blocks of commands ran")

@@ -6,10 +6,12 @@ Every step looks first whether it is done, so that it can be called again after 
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
-from labsite.examples.ground import NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
-from labsite.examples.w2s import bundles, plan
+from labsite.examples.ground import WORDS, NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
+from labsite.examples.w2s import bundles, plan, rounds
 from runs.commands.launch import launch_run
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
@@ -17,15 +19,13 @@ from runs.models import Artifact, Run
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.benchmark import create_benchmark, publish_contract
-from workspaces.commands.blob import receive_file
+from workspaces.commands.blob import StoredFile, receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
-from workspaces.models import (
-    Benchmark,
-    Dataset,
-    DatasetVersion,
-    User,
-    Workspace,
-)
+from workspaces.commands.live_dataset import cut_window, make_live
+from workspaces.models import Benchmark, Dataset, DatasetVersion, User, Workspace
+
+POLL_SECONDS = 0.5
+Step = tuple[str, Callable[[], bool]]
 
 
 def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root: bool, say: Say) -> Workspace:
@@ -33,10 +33,13 @@ def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root
     workspace = make_workspace(plan.WORKSPACE, slug=slug, admin=admin, say=say)
     with scope.open_workspace(workspace.pk):
         furnish(plan.WORKSPACE, admin=admin, researcher=researcher, approver=approver, as_root=as_root)
-        if not Benchmark.objects.filter(slug=plan.BENCHMARK.slug).exists():
-            # The contract follows once its holdout is there.
-            create_benchmark(actor=admin, slug=plan.BENCHMARK.slug, name=plan.BENCHMARK.name, description=plan.BENCHMARK.description)
+        for benchmark in plan.BENCHMARKS:
+            # The contracts follow once what they measure on is there.
+            if not Benchmark.objects.filter(slug=benchmark.slug).exists():
+                create_benchmark(actor=admin, slug=benchmark.slug, name=benchmark.name, description=benchmark.description)
         aim(plan.WORKSPACE, admin=admin)
+        for grown in plan.GROWN:
+            _grown_dataset(admin, grown)
         for agent in plan.AGENTS:
             make_agent(agent, bundles.bundle_files(agent.bundle), admin=admin)
         open_for_launches(workspace, admin=admin, say=say)
@@ -44,7 +47,7 @@ def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root
 
 
 def fill(*, workspace: Workspace, admin: Actor, python: Path, say: Say) -> None:
-    """The tables, made by the pool's Python, and the contract that measures on the holdout."""
+    """The tables, made by the pool's Python, and the contracts that measure on the holdout."""
     with scope.open_workspace(workspace.pk):
         missing = [entry for entry in plan.DATASETS if not DatasetVersion.objects.filter(dataset__slug=entry.slug).exists()]
         if missing:
@@ -53,48 +56,114 @@ def fill(*, workspace: Workspace, admin: Actor, python: Path, say: Say) -> None:
                 for entry in missing:
                     _dataset(admin, entry, Path(folder) / entry.file)
                     say(f"dataset {entry.slug} imported")
-        benchmark = Benchmark.objects.get(slug=plan.BENCHMARK.slug)
-        if not benchmark.contracts.exists():
-            publish_contract(
-                actor=admin, benchmark=benchmark, metric=plan.BENCHMARK.metric, direction=plan.BENCHMARK.direction,
-                holdout=DatasetVersion.objects.get(dataset__slug=plan.BENCHMARK.holdout, number=1),
-                terms="Share of right answers on all records of the holdout; a record without an answer counts as wrong.",
-            )  # fmt: skip
+        for benchmark in (plan.GAP, plan.ACCURACY, plan.CEILING):
+            _contract(admin, benchmark)
 
 
-def start(*, workspace: Workspace, researcher: Actor, say: Say, seconds: float) -> list[Run]:
-    """Launch what the plan names, each evaluation once its teacher has succeeded; waits at most `seconds` for them."""
+def start(*, workspace: Workspace, researcher: Actor, say: Say, seconds: float) -> None:
+    """Launch the first round, each run once what it rests on is there; freeze the disagreement set before any student is trained, and cut the
+    window of trusted examples once the judge has spoken. Waits at most `seconds`."""
     deadline = time.monotonic() + seconds
-    started: dict[str, Run] = {}
-    for entry in plan.RUNS:
-        while (run := _launch(workspace, researcher, entry)) is None:
+    steps = (
+        *_launches(researcher, rounds.UNTIL_FROZEN),
+        (plan.DISAGREEMENT.slug, lambda: _freeze(researcher, plan.DISAGREEMENT)),
+        *_launches(researcher, rounds.UNTIL_PROMOTED),
+        (plan.PROMOTIONS.first_window, lambda: _promote(researcher, rounds.JUDGING)),
+        *_launches(researcher, rounds.AT_LAST),
+    )
+    for name, step in steps:
+        while not _in_scope(workspace, step):
             if time.monotonic() > deadline:
-                raise NotReady(f"{entry.key} waits for {entry.model_of}; call this again once it has ended.")
-            time.sleep(0.5)
-        started[entry.key] = run
-        say(f"{entry.key} is {run.get_status_display()}")
-    return list(started.values())
+                raise NotReady(f"{name} waits for the runs before it; call this again once they have ended.")
+            time.sleep(POLL_SECONDS)
+        say(f"{name} is there")
 
 
-def _launch(workspace: Workspace, researcher: Actor, entry: plan.RunPlan) -> Run | None:
-    """The run of a plan's entry, launched where it is not there yet; None while its teacher still runs."""
+def _launches(researcher: Actor, entries: Iterable[plan.RunPlan]) -> list[Step]:
+    return [(entry.key, partial(_launch, researcher, entry)) for entry in entries]
+
+
+def _in_scope(workspace: Workspace, step: Callable[[], bool]) -> bool:
     with scope.open_workspace(workspace.pk):
-        known = Run.objects.filter(name=entry.key).order_by("created_at").first()
-        if known is not None:
-            return known
-        artifacts: tuple[str, ...] = ()
-        if entry.model_of is not None:
-            teacher = Run.objects.filter(name=entry.model_of).order_by("-created_at").first()
-            if teacher is None or RunStatus(teacher.status) not in TERMINAL:
-                return None
-            if teacher.status != RunStatus.SUCCEEDED:
-                raise NotReady(f"{entry.model_of} ended as {teacher.get_status_display()}: {teacher.reason}")
-            artifacts = (Artifact.objects.filter(run=teacher, kind="model").latest("created_at").pk.hex,)
-        request = LaunchRequest(
-            benchmark=entry.benchmark, agent=entry.agent, datasets=entry.datasets, artifacts=artifacts, parameters=plain(entry.params),
-            seed=entry.seed, name=entry.key, reason=entry.reason,
+        return step()
+
+
+def _launch(researcher: Actor, entry: plan.RunPlan) -> bool:
+    """Whether the run of a plan's entry is there, launched now where it can be; False while what it rests on is not."""
+    if Run.objects.filter(name=entry.key).exists():
+        return True
+    ended = [_ended(name) for name in (*entry.models_of, *entry.after)]
+    if not all(ended):
+        return False
+    models = [Artifact.objects.filter(run__name=name, kind="model").latest("created_at").pk.hex for name in entry.models_of]
+    params = plain(entry.params)
+    if entry.names_frozen_set:
+        params["frozen_set"] = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug, number=1).content_hash
+    request = LaunchRequest(
+        benchmark=entry.benchmark, agent=entry.agent, datasets=entry.datasets, artifacts=tuple(models), parameters=params,
+        seed=entry.seed, name=entry.key, reason=entry.reason,
+    )  # fmt: skip
+    launch_run(actor=researcher, request=request)
+    return True
+
+
+def _ended(name: str) -> Run | None:
+    """The newest run of that name, once it has succeeded; None while it is at work. Raises NotReady where it ended otherwise."""
+    run = Run.objects.filter(name=name).order_by("-created_at").first()
+    if run is None or RunStatus(run.status) not in TERMINAL:
+        return None
+    if run.status != RunStatus.SUCCEEDED:
+        raise NotReady(f"{name} ended as {run.get_status_display()}: {run.reason}")
+    return run
+
+
+def _freeze(researcher: Actor, wanted: plan.FrozenSetPlan) -> bool:
+    """Keep what the finder found as a holdout of its own, and publish the contract that measures on it."""
+    if not DatasetVersion.objects.filter(dataset__slug=wanted.slug).exists():
+        finder = _ended(wanted.made_by)
+        if finder is None:
+            return False
+        found = Artifact.objects.filter(run=finder, kind=wanted.artifact_kind).select_related("blob").latest("created_at")
+        dataset = Dataset.objects.filter(slug=wanted.slug).first() or create_dataset(
+            actor=researcher, slug=wanted.slug, name=wanted.name, description=wanted.description, origin=Dataset.Origin.BENCHMARK,
+            licence=plan.DATASETS[0].licence,
         )  # fmt: skip
-        return launch_run(actor=researcher, request=request).run
+        records = found.metadata["records"]
+        import_dataset_version(
+            actor=researcher, dataset=dataset, role=DatasetVersion.Role.HOLDOUT, records=records, made_by_run_id=finder.pk,
+            files=[StoredFile(wanted.file, found.blob.sha256, found.blob.bytes, records)], source=f"{found.name} of {finder.public_id}",
+            reason="Frozen before any student is trained",
+        )  # fmt: skip
+    _contract(researcher, plan.ON_DISAGREEMENT)
+    return True
+
+
+def _promote(researcher: Actor, judging: plan.RunPlan) -> bool:
+    """Cut what the judge let pass as a window that students may learn from."""
+    if Dataset.objects.filter(slug=plan.PROMOTIONS.first_window).exists():
+        return True
+    if _ended(judging.key) is None:
+        return False
+    cut_window(actor=researcher, dataset=Dataset.objects.get(slug=plan.PROMOTIONS.slug), reason="The trusted examples of the first round")
+    return True
+
+
+def _contract(actor: Actor, entry: plan.BenchmarkPlan) -> None:
+    benchmark = Benchmark.objects.get(slug=entry.slug)
+    if not benchmark.contracts.exists():
+        publish_contract(
+            actor=actor, benchmark=benchmark, metric=entry.metric, direction=entry.direction,
+            holdout=DatasetVersion.objects.get(dataset__slug=entry.holdout, number=1), terms=entry.terms,
+        )  # fmt: skip
+
+
+def _grown_dataset(admin: Actor, entry: plan.GrownDatasetPlan) -> None:
+    dataset = Dataset.objects.filter(slug=entry.slug).first() or create_dataset(
+        actor=admin, slug=entry.slug, name=entry.name, description=entry.description, origin=Dataset.Origin.EXTERNAL,
+        licence=plan.DATASETS[0].licence,
+    )  # fmt: skip
+    if not dataset.is_live:
+        make_live(actor=admin, dataset=dataset, window_records=entry.window_records, reason=WORDS)
 
 
 def _dataset(admin: Actor, entry: plan.DatasetPlan, file: Path) -> None:

@@ -1,11 +1,11 @@
-"""Write the medical table of the weak-to-strong laboratory: train.csv, validation.csv and holdout.csv.
+"""Write the medical table of the weak-to-strong laboratory: train.csv, student_train.csv, validation.csv and holdout.csv.
 
     python make_table.py FOLDER [--seed N]
 
 Run with the pool's Python, which has scikit-learn. The records are scikit-learn's copy of "Breast Cancer Wisconsin (Diagnostic)", 569
 biopsies with 30 measured features each. A record's id is its place in that copy, so every row can be traced; values are written so that
-they read back exactly. The split is stratified by the target and depends on the seed alone. One line of JSON on stdout says what was
-written. Exit code 2 with one line on stderr where the folder cannot be written to.
+they read back exactly. The teacher trains on train.csv and labels student_train.csv. The split is stratified by the target and depends on
+the seed alone. One line of JSON on stdout says what was written. Exit code 2 with one line on stderr where the folder cannot be written to.
 """
 
 import argparse
@@ -22,18 +22,18 @@ from sklearn.datasets import load_breast_cancer
 
 SEED = 20260501
 TARGET = "malignant"
-SHARES = (("train", 0.6), ("validation", 0.1))
+SHARES = (("train", 0.3), ("student_train", 0.6), ("validation", 0.7))  # up to where, of each class; the rest is the holdout
 
 
 def split(labels: np.ndarray, seed: int) -> dict[str, list[int]]:
     """Row numbers of each role, in order. RandomState, because NumPy keeps its stream the same in every version."""
     random = np.random.RandomState(seed)
-    roles: dict[str, list[int]] = {"train": [], "validation": [], "holdout": []}
+    roles: dict[str, list[int]] = {**{role: [] for role, _ in SHARES}, "holdout": []}
     for label in (0, 1):
         rows = random.permutation(np.flatnonzero(labels == label)).tolist()
         start = 0
         for role, share in SHARES:
-            end = start + round(share * len(rows))
+            end = round(share * len(rows))
             roles[role] += rows[start:end]
             start = end
         roles["holdout"] += rows[start:]
@@ -41,7 +41,7 @@ def split(labels: np.ndarray, seed: int) -> dict[str, list[int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the medical table as train.csv, validation.csv and holdout.csv.")
+    parser = argparse.ArgumentParser(description="Write the medical table as train.csv, student_train.csv, validation.csv and holdout.csv.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()

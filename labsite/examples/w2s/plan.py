@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from labsite.examples.ground import AgentPlan, WorkspacePlan
+from labsite.examples.w2s import schemas
 from workspaces.units import MS_PER_HOUR
 
 
@@ -22,8 +23,34 @@ class DatasetPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GrownDatasetPlan:
+    """A live dataset that runs add to. A window is cut once `window_records` wait, or by whoever asks for one where it is None."""
+
+    slug: str
+    name: str
+    description: str
+    window_records: int | None
+
+    @property
+    def first_window(self) -> str:
+        return f"{self.slug}-window-1"
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenSetPlan:
+    """A holdout that the run `made_by` finds and a person freezes, as it was found, before anything is trained that is measured on it."""
+
+    slug: str
+    name: str
+    description: str
+    made_by: str
+    artifact_kind: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class BenchmarkPlan:
-    """The contract: `metric` on all `samples` records of `holdout`, an unanswered record counted as wrong."""
+    """The contract: `metric`, measured on the dataset `holdout`, in the way that `terms` say."""
 
     slug: str
     name: str
@@ -31,12 +58,13 @@ class BenchmarkPlan:
     metric: str
     direction: Literal["maximize", "minimize"]
     holdout: str
-    samples: int
+    terms: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A run to start. `model_of` names the run whose artifact of kind model is an input; that run must have succeeded first."""
+    """A run to start. `models_of` names the runs whose artifacts of kind model are inputs, in their order; those must have succeeded first, as
+    must the runs `after`. With `names_frozen_set` the hash of the frozen set goes along as a parameter."""
 
     key: str
     agent: str
@@ -45,15 +73,17 @@ class RunPlan:
     seed: int
     reason: str
     params: MappingProxyType[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    model_of: str | None = None
+    models_of: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    names_frozen_set: bool = False
 
 
 WORKSPACE = WorkspacePlan(
     slug="w2s-medqa",
     name="Weak-to-strong on medical records",
-    objective="Reach 95 % holdout accuracy with a strong model that learns only from a weak teacher's labels",
-    objective_benchmark="medqa-holdout-accuracy",
-    objective_target=Decimal("0.95"),
+    objective="Recover 80 % of the gap between a weak teacher and the ceiling with a student that learns from the teacher's labels alone",
+    objective_benchmark="gap-recovered",
+    objective_target=Decimal("0.8"),
     zone="Europe/Berlin",
     week_start=1,
     billing_account="research",
@@ -69,38 +99,79 @@ WORKSPACE = WorkspacePlan(
 
 _LICENCE = "CC BY 4.0"
 _ORIGIN = "Breast Cancer Wisconsin (Diagnostic), UCI Machine Learning Repository, in the copy that scikit-learn carries"
-TRAIN, VALIDATION, HOLDOUT = "medqa_table_train", "medqa_table_validation", "medqa_table_holdout"
+TRAIN, STUDENT_TRAIN, VALIDATION, HOLDOUT = (
+    f"medqa_table_{role}" for role in ("train", "student_train", "validation", "holdout")
+)  # fmt: skip
 # One dataset for each role, because a run finds an input under its slug and may be given the one without the other.
 DATASETS = (
-    DatasetPlan(TRAIN, "Biopsies to train on", "train", "train.csv", _LICENCE, _ORIGIN),
+    DatasetPlan(TRAIN, "Biopsies to train the teacher on", "train", "train.csv", _LICENCE, _ORIGIN),
+    DatasetPlan(STUDENT_TRAIN, "Biopsies that the teacher labels", "train", "student_train.csv", _LICENCE, _ORIGIN),
     DatasetPlan(VALIDATION, "Biopsies to choose settings by", "validation", "validation.csv", _LICENCE, _ORIGIN),
     DatasetPlan(HOLDOUT, "Biopsies held out for scores", "holdout", "holdout.csv", _LICENCE, _ORIGIN),
 )
+STUDENT_RECORDS, HOLDOUT_RECORDS = 170, 171
 
-BENCHMARK = BenchmarkPlan(
+WEAK_LABELS = GrownDatasetPlan(
+    "weak_labels_2026_05",
+    "Weak labels, May 2026",
+    "What a weak teacher says of records that it has not seen, and how sure it is. The true labels are not in it.",
+    STUDENT_RECORDS,
+)
+PROMOTIONS = GrownDatasetPlan(
+    "reviewed_promotions",
+    "Trusted examples",
+    "Weak labels of which the teacher is sure and with which the rubric judge agrees, or that a person has reviewed; none is in a holdout.",
+    None,
+)
+GROWN = (WEAK_LABELS, PROMOTIONS)
+DISAGREEMENT = FrozenSetPlan(
+    "disagreement_holdout",
+    "Where teacher and ceiling differ",
+    "Held-out records of which the weak teacher and the ceiling say different things, frozen before any student was trained.",
+    "disagreement-set",
+    "disagreement",
+    "disagreement.csv",
+)
+
+ACCURACY = BenchmarkPlan(
     slug="medqa-holdout-accuracy",
     name="Holdout accuracy",
     description="Share of the held-out biopsies that are told apart rightly, malignant or not.",
     metric="accuracy",
     direction="maximize",
     holdout=HOLDOUT,
-    samples=171,
+    terms="Share of right answers on all records of the holdout; a record without an answer counts as wrong.",
 )
-
-
-def _schema(properties: dict[str, Any]) -> MappingProxyType[str, Any]:
-    return MappingProxyType(
-        {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "additionalProperties": False,
-            "properties": properties,
-        }
-    )
-
-
-_TARGET = {"type": "string", "minLength": 1, "default": "malignant", "description": "Column to predict, 0 or 1."}
-_BENCHMARK = {"type": "string", "minLength": 1, "default": BENCHMARK.slug, "description": "Benchmark that the score is reported for."}
+# Apart from the others, so that what has seen true labels leads no board of what has not.
+CEILING = BenchmarkPlan(
+    slug="medqa-ceiling-accuracy",
+    name="Ceiling accuracy",
+    description="Holdout accuracy of strong models that were given true labels: what students of weak labels are held against.",
+    metric="accuracy",
+    direction="maximize",
+    holdout=HOLDOUT,
+    terms="Share of right answers on all records of the holdout, by a model that was trained on true labels.",
+)
+GAP = BenchmarkPlan(
+    slug="gap-recovered",
+    name="Gap recovered",
+    description="How much of the way from its weak teacher to the ceiling a student goes: 0 is the teacher, 1 the same student on true labels.",
+    metric="gap_recovered",
+    direction="maximize",
+    holdout=HOLDOUT,
+    terms="(student - weak) / (ceiling - weak) of mean accuracies over at least 20 splits of the training records, all measured on the whole"
+    " holdout; the ceiling at least 10 points above the teacher. The error is the bootstrap's, over splits and held-out records.",
+)
+ON_DISAGREEMENT = BenchmarkPlan(
+    slug="disagreement-accuracy",
+    name="Accuracy where teacher and ceiling differ",
+    description="Share of right answers on the records where copying the teacher does not help.",
+    metric="accuracy",
+    direction="maximize",
+    holdout=DISAGREEMENT.slug,
+    terms="Share of right answers on all records of the frozen set. The model must name that set's hash as frozen before its training.",
+)
+BENCHMARKS = (GAP, ACCURACY, ON_DISAGREEMENT, CEILING)
 
 WEAK_LABELER = AgentPlan(
     slug="weak-labeler-v3",
@@ -109,37 +180,43 @@ WEAK_LABELER = AgentPlan(
     kind="train",
     bundle="weak_labeler",
     argv=("python", "train.py"),
-    parameters=_schema(
-        {
-            "features": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "minItems": 1,
-                "uniqueItems": True,
-                "default": ["mean_texture", "mean_smoothness"],
-                "description": "Columns that the teacher may see; few of them keep it weak.",
-            },
-            "learning_rate": {
-                "type": "number",
-                "minimum": 1e-6,
-                "maximum": 10,
-                "default": 0.05,
-                "description": "Step of gradient descent.",
-            },
-            "epochs": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 40, "description": "Passes over the training table."},
-            "l2": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.001, "description": "Weight of the squared-weights penalty."},
-            "batch_size": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 16, "description": "Records a step."},
-            "seconds_per_epoch": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 60,
-                "default": 0,
-                "description": "Shortest duration of an epoch in seconds, so that a run can be watched; 0 trains at full speed.",
-            },
-            "target": _TARGET,
-            "benchmark": _BENCHMARK,
-        }
-    ),
+    parameters=schemas.weak_labeler(accuracy=ACCURACY.slug, weak_labels=WEAK_LABELS.slug),
+)
+STRONG_A = AgentPlan(
+    slug="strong-candidate-a",
+    name="Strong candidate A",
+    role="student",
+    kind="train",
+    bundle="strong_candidate_a",
+    argv=("python", "train.py"),
+    parameters=schemas.STRONG_A,
+)
+STRONG_B = AgentPlan(
+    slug="strong-candidate-b",
+    name="Strong candidate B",
+    role="student",
+    kind="train",
+    bundle="strong_candidate_b",
+    argv=("python", "train.py"),
+    parameters=schemas.STRONG_B,
+)
+JUDGE = AgentPlan(
+    slug="rubric-judge-v2",
+    name="Rubric judge, version 2",
+    role="teacher",
+    kind="evaluate",
+    bundle="rubric_judge",
+    argv=("python", "judge.py"),
+    parameters=schemas.judge(trusted=PROMOTIONS.slug),
+)
+FINDER = AgentPlan(
+    slug="disagreement-finder",
+    name="Disagreement finder",
+    role="evaluator",
+    kind="evaluate",
+    bundle="disagreement_finder",
+    argv=("python", "find.py"),
+    parameters=schemas.DISAGREEMENT,
 )
 EVALUATOR = AgentPlan(
     slug="holdout-evaluator",
@@ -148,40 +225,15 @@ EVALUATOR = AgentPlan(
     kind="evaluate",
     bundle="holdout_evaluator",
     argv=("python", "evaluate.py"),
-    # The target is the model's own unless a run insists on one.
-    parameters=_schema({"target": {key: value for key, value in _TARGET.items() if key != "default"}, "benchmark": _BENCHMARK}),
+    parameters=schemas.evaluator(accuracy=ACCURACY.slug),
 )
-AGENTS = (WEAK_LABELER, EVALUATOR)
-
-
-def _teacher(key: str, seed: int, reason: str, **params: object) -> RunPlan:
-    return RunPlan(key, WEAK_LABELER.slug, BENCHMARK.slug, (TRAIN, VALIDATION), seed, reason, MappingProxyType(params))
-
-
-def _evaluation(teacher: RunPlan) -> RunPlan:
-    reason = f"Score {teacher.key} on records that it has not seen"
-    return RunPlan(f"evaluate-{teacher.key}", EVALUATOR.slug, BENCHMARK.slug, (HOLDOUT,), 0, reason, model_of=teacher.key)
-
-
-_TEACHERS = (
-    _teacher(
-        "teacher-two-features",
-        1,
-        "First teacher: two measurements",
-        features=["mean_texture", "mean_smoothness"],
-        epochs=30,
-        seconds_per_epoch=0.5,
-    ),
-    _teacher("teacher-one-feature", 2, "How weak is one measurement", features=["mean_smoothness"], epochs=40, seconds_per_epoch=0.5),
-    _teacher(
-        "teacher-slow-steps",
-        3,
-        "Same two measurements, a tenth of the step",
-        features=["mean_texture", "mean_smoothness"],
-        learning_rate=0.005,
-        epochs=40,
-        seconds_per_epoch=0.5,
-    ),
+GAP_EVALUATOR = AgentPlan(
+    slug="gap-evaluator",
+    name="Gap evaluator",
+    role="evaluator",
+    kind="evaluate",
+    bundle="gap_evaluator",
+    argv=("python", "evaluate.py"),
+    parameters=schemas.gap(benchmark=GAP.slug),
 )
-RUNS = (*_TEACHERS, *(_evaluation(teacher) for teacher in _TEACHERS))
-"""In the order to start them: teachers first, each evaluation once its teacher has succeeded."""
+AGENTS = (WEAK_LABELER, STRONG_A, STRONG_B, JUDGE, FINDER, EVALUATOR, GAP_EVALUATOR)

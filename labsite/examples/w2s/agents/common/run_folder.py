@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,23 @@ class Job:
         if value != int(value):
             raise JobError(f"parameter {name} is {value!r}; it must be a whole number")
         return int(value)
+
+    def yes(self, name: str, default: bool) -> bool:
+        value = self.params.get(name, default)
+        if not isinstance(value, bool):
+            raise JobError(f"parameter {name} is {value!r}; it must be true or false")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A parameter that is a list of texts, empty where it is not given. Raises JobError."""
+        value = self.params.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            raise JobError(f"parameter {name} must be a list of texts")
+        return value
+
+    def asking(self, params: dict[str, Any]) -> "Job":
+        """The same job as another run's parameters would have it."""
+        return replace(self, params=params)
 
     def text(self, name: str, default: str) -> str:
         value = self.params.get(name, default)

@@ -1,24 +1,19 @@
-"""The first laboratory's programs, run as a pool runs them: in a run folder, from its bundle, with the pool's Python."""
+"""The laboratory's programs one by one: training, evaluation, what they refuse; run in a run folder, from their bundles, as a pool does."""
 
 import ast
-import csv
-import hashlib
 import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s import plan
 from labsite.examples.w2s.bundles import MAKE_TABLE, bundle_files
+from tests.examples.w2s.bundle import ENVIRONMENT, Ended, lines, records
+from tests.examples.w2s.conftest import Launch
 
 # scikit-learn's own solution of the same problem on all features: the accuracy on the holdout that a model of this kind can reach.
 LOGISTIC = """
@@ -35,6 +30,32 @@ mean, scale = x.mean(0), x.std(0)
 model = LogisticRegression(C=1 / (0.01 * len(y)), max_iter=5000).fit((x - mean) / scale, y)
 print(json.dumps(model.score((u - mean) / scale, v)))
 """
+RIDGE = """
+import csv, json, sys
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+rows = list(csv.reader(open(sys.argv[1])))[1:]
+x, y = np.array([[float(value) for value in row[1:-1]] for row in rows]), [int(row[-1]) for row in rows]
+model = LogisticRegression(C=1 / (0.1 * len(y)), max_iter=50000, tol=1e-10).fit((x - x.mean(0)) / x.std(0), y)
+print(json.dumps([model.coef_[0].tolist(), float(model.intercept_[0])]))
+"""
+QUADRATIC = """
+import csv, json, sys
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+
+def read(name):
+    rows = list(csv.reader(open(f"{sys.argv[1]}/{name}.csv")))[1:]
+    return np.array([[float(value) for value in row[1:-1]] for row in rows]), [int(row[-1]) for row in rows]
+
+(x, y), (u, _) = read("student_train"), read("holdout")
+mean, scale = x.mean(0), x.std(0)
+axes = PCA(2).fit((x - mean) / scale)
+model = QuadraticDiscriminantAnalysis().fit(axes.transform((x - mean) / scale), y)
+print(json.dumps(model.predict(axes.transform((u - mean) / scale)).tolist()))
+"""
 SOURCE = """
 import json
 from sklearn.datasets import load_breast_cancer
@@ -42,86 +63,6 @@ from sklearn.datasets import load_breast_cancer
 bunch = load_breast_cancer()
 print(json.dumps([bunch.data.tolist(), bunch.target.tolist()]))
 """
-
-
-def clean_environment() -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-@pytest.fixture(scope="session")
-def pool_python() -> str:
-    runs = os.environ.get("LABSITE_RUNS") or ("/var/lib/labsite" if os.getuid() == 0 else str(Path.home() / ".local/state/labsite"))
-    python = os.environ.get("LABSITE_POOL_PYTHON") or f"{runs}/python/bin/python"
-    try:
-        subprocess.run([python, "-c", "import sklearn"], check=True, capture_output=True, timeout=120)
-    except (OSError, subprocess.CalledProcessError):
-        how = "needs a Python with scikit-learn: `make run` makes one, or set LABSITE_POOL_PYTHON to one with requirements-pool.lock"
-        if os.environ.get("LABSITE_REQUIRE") == "all":
-            pytest.fail(how)
-        pytest.skip(how)
-    return python
-
-
-@pytest.fixture(scope="session")
-def tables(pool_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    subprocess.run([pool_python, str(MAKE_TABLE), str(folder)], check=True, env=clean_environment(), timeout=120)
-    return folder
-
-
-def records(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-@dataclass
-class Ended:
-    folder: Path
-    code: int
-    stdout: str
-    stderr: str
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in lines(self.folder / "events.jsonl") if event["type"] == kind]
-
-
-Launch = Callable[..., Ended]
-
-
-@pytest.fixture
-def launch(pool_python: str, tmp_path: Path) -> Launch:
-    """Make a run folder, unpack the agent's bundle into it, start its argv there and wait for the end."""
-    count = iter(range(100))
-
-    def start(
-        agent: AgentPlan,
-        inputs: dict[str, Path],
-        params: dict[str, Any] | None = None,
-        seed: int = 7,
-        changed: dict[str, Any] | None = None,
-    ) -> Ended:
-        folder = tmp_path / f"run-{next(count)}"
-        for name, content in bundle_files(agent.bundle).items():
-            (folder / "code").mkdir(parents=True, exist_ok=True)
-            (folder / "code" / name).write_bytes(content)
-        described = []
-        for slug, path in inputs.items():
-            (folder / "inputs" / slug).mkdir(parents=True)
-            (folder / "inputs" / slug / path.name).write_bytes(path.read_bytes())
-            kind = "model" if path.suffix == ".json" else "dataset"
-            described.append({"slug": slug, "kind": kind, "version": "1", "sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
-        document = {"schema": "labsite.job.v1", "seed": seed, "params": params or {}, "inputs": described, **(changed or {})}
-        (folder / "job.json").write_text(json.dumps(document))
-        environment = {**clean_environment(), "LABSITE_JOB": str(folder / "job.json")}
-        argv = [pool_python, *agent.argv[1:]]
-        done = subprocess.run(argv, cwd=folder / "code", env=environment, capture_output=True, text=True, timeout=120, check=False)
-        return Ended(folder, done.returncode, done.stdout, done.stderr)
-
-    return start
 
 
 @pytest.fixture
@@ -133,15 +74,16 @@ def trained(launch: Launch, tables: Path) -> Ended:
 
 def test_table_is_the_source_split_without_loss(tables: Path, pool_python: str) -> None:
     data, target = json.loads(subprocess.check_output([pool_python, "-c", SOURCE], timeout=120))
-    found = {role: records(tables / f"{role}.csv") for role in ("train", "validation", "holdout")}
-    assert {role: len(rows) for role, rows in found.items()} == {"train": 341, "validation": 57, "holdout": plan.BENCHMARK.samples}
-    everything = [row for rows in found.values() for row in rows]
+    found = {role: records(tables / f"{role}.csv") for role in ("train", "student_train", "validation", "holdout")}
+    expected = {"train": 171, "student_train": plan.STUDENT_RECORDS, "validation": 57, "holdout": plan.HOLDOUT_RECORDS}
+    assert {role: len(rows) for role, rows in found.items()} == expected
+    everything = [row for rows in found.values() for row in rows.values()]
     assert sorted(row["record_id"] for row in everything) == [f"wdbc-{number:03d}" for number in range(569)]
     for row in everything:
         number = int(row["record_id"].removeprefix("wdbc-"))
         assert [float(value) for key, value in row.items() if key not in ("record_id", "malignant")] == data[number]
         assert int(row["malignant"]) == 1 - target[number]
-    shares = [sum(row["malignant"] == "1" for row in rows) / len(rows) for rows in found.values()]
+    shares = [sum(row["malignant"] == "1" for row in rows.values()) / len(rows) for rows in found.values()]
     assert max(shares) - min(shares) < 0.02
 
 
@@ -168,20 +110,20 @@ def test_training_writes_curves_progress_model_and_ends_done(trained: Ended) -> 
     assert [(event["path"], event["kind"]) for event in trained.events("artifact")] == [("outputs/model.json", "model")]
     assert trained.events("score") == []
     assert lines(trained.folder / "events.jsonl")[-1] == {"type": "done", "status": "succeeded", "reason": ""}
-    model = json.loads((trained.folder / "outputs/model.json").read_text())
-    assert (model["features"], model["seed"], model["trained_on"]["input"]) == (["mean_texture", "mean_smoothness"], 7, plan.TRAIN)
+    model = json.loads((trained.model).read_text())
+    assert (model["features"], model["seed"], model["trained_on"]["input"]) == (["mean_texture", "mean_smoothness"], 1, plan.TRAIN)
 
 
 def test_same_seed_same_bytes_other_seed_other_model(launch: Launch, tables: Path, trained: Ended) -> None:
     inputs = {plan.TRAIN: tables / "train.csv", plan.VALIDATION: tables / "validation.csv"}
-    again, other = (launch(plan.WEAK_LABELER, inputs, {"epochs": 12}, seed=seed) for seed in (7, 8))
-    model, same, changed = ((ended.folder / "outputs/model.json").read_bytes() for ended in (trained, again, other))
+    again, other = (launch(plan.WEAK_LABELER, inputs, {"epochs": 12}, seed=seed) for seed in (1, 8))
+    model, same, changed = ((ended.model).read_bytes() for ended in (trained, again, other))
     assert same == model
-    assert json.loads(changed)["weights"] != json.loads(model)["weights"]
+    assert json.loads(changed)["classifier"]["weights"] != json.loads(model)["classifier"]["weights"]
 
 
 def test_training_converges_to_the_solution_of_scikit_learn(launch: Launch, tables: Path, pool_python: str) -> None:
-    names = [name for name in records(tables / "train.csv")[0] if name not in ("record_id", "malignant")]
+    names = [name for name in next(iter(records(tables / "train.csv").values())) if name not in ("record_id", "malignant")]
     params = {"features": names, "epochs": 300, "l2": 0.01, "learning_rate": 0.02}
     inputs = {plan.TRAIN: tables / "train.csv", plan.HOLDOUT: tables / "holdout.csv"}
     (score,) = launch(plan.WEAK_LABELER, inputs, params).events("score")
@@ -195,17 +137,17 @@ def test_weak_teacher_leaves_ten_points_to_the_ceiling(launch: Launch, tables: P
     (score,) = ended.events("score")
     ceiling = json.loads(subprocess.check_output([pool_python, "-c", LOGISTIC, str(tables)], timeout=120))
     assert 0.65 < score["value"] <= ceiling - 0.10
-    assert (score["benchmark"], score["metric"], score["samples"]) == (plan.BENCHMARK.slug, plan.BENCHMARK.metric, 171)
+    assert (score["benchmark"], score["metric"], score["samples"]) == (plan.ACCURACY.slug, plan.ACCURACY.metric, 171)
 
 
 def test_evaluation_scores_what_its_predictions_show(launch: Launch, tables: Path, trained: Ended) -> None:
-    inputs = {"weak-teacher": trained.folder / "outputs/model.json", plan.HOLDOUT: tables / "holdout.csv"}
+    inputs = {"weak-teacher": trained.model, plan.HOLDOUT: tables / "holdout.csv"}
     ended = launch(plan.EVALUATOR, inputs)
     assert ended.code == 0, ended.stderr
     rows, truth = records(ended.folder / "outputs/predictions.csv"), records(tables / "holdout.csv")
-    assert [(row["record_id"], row["malignant"]) for row in rows] == [(row["record_id"], row["malignant"]) for row in truth]
-    assert all(row["predicted"] == str(int(float(row["probability"]) >= 0.5)) for row in rows)
-    share = sum(row["predicted"] == row["malignant"] for row in rows) / len(rows)
+    assert [(record, row["malignant"]) for record, row in rows.items()] == [(record, row["malignant"]) for record, row in truth.items()]
+    assert all(row["predicted"] == str(int(float(row["probability"]) >= 0.5)) for row in rows.values())
+    share = sum(row["predicted"] == row["malignant"] for row in rows.values()) / len(rows)
     (score,) = ended.events("score")
     assert score["value"] == pytest.approx(share)
     assert score["stderr"] == pytest.approx((share * (1 - share) / 171) ** 0.5)
@@ -215,9 +157,9 @@ def test_evaluation_scores_what_its_predictions_show(launch: Launch, tables: Pat
 
 def test_evaluation_refuses_records_that_were_trained_on(launch: Launch, tables: Path, trained: Ended, tmp_path: Path) -> None:
     (tmp_path / "holdout.csv").write_bytes((tables / "train.csv").read_bytes())
-    ended = launch(plan.EVALUATOR, {"model": trained.folder / "outputs/model.json", "mixed": tmp_path / "holdout.csv"})
+    ended = launch(plan.EVALUATOR, {"model": trained.model, "mixed": tmp_path / "holdout.csv"})
     assert ended.code == 2
-    assert ended.stderr.startswith("refused: 341 records of mixed were trained on")
+    assert ended.stderr.startswith("refused: 171 records of mixed were trained on")
     assert ended.events("score") == []
 
 
@@ -273,7 +215,17 @@ def test_training_needs_one_training_table(launch: Launch, tables: Path) -> None
     assert "2 train tables among the inputs (first, second)" in launch(plan.WEAK_LABELER, two).stderr
 
 
-@pytest.mark.parametrize("content", [b"{}", b"[" * 5000, b'{"schema": "w2s.linear.v1"}', b"\x80\x04pickle"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{}",
+        b"[" * 5000,
+        b'{"schema": "w2s.model.v1"}',
+        b'{"schema": "w2s.model.v1", "family": "teacher", "classifier": {"weights": [1]}}',
+        b'{"schema": "w2s.model.v1", "family": "teacher", "classifier": 3}',
+        b"\x80\x04pickle",
+    ],
+)
 def test_evaluation_refuses_what_is_no_model(launch: Launch, tables: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "model.json").write_bytes(content)
     ended = launch(plan.EVALUATOR, {"odd": tmp_path / "model.json", plan.HOLDOUT: tables / "holdout.csv"})
@@ -303,7 +255,7 @@ def test_curves_can_be_read_while_the_run_goes_on(launch: Launch, tables: Path, 
     job = json.loads((folder / "job.json").read_text())
     (folder / "job.json").write_text(json.dumps({**job, "schema": "labsite.job.v1"}))
     argv = [pool_python, *plan.WEAK_LABELER.argv[1:]]
-    process = subprocess.Popen(argv, cwd=folder / "code", env=clean_environment(), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, cwd=folder / "code", env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60
         while not (found := lines(folder / "events.jsonl")) and time.monotonic() < deadline:
@@ -317,7 +269,7 @@ def test_curves_can_be_read_while_the_run_goes_on(launch: Launch, tables: Path, 
 
 
 def test_bundles_import_only_themselves_numpy_and_the_standard_library() -> None:
-    for name in ("weak_labeler", "holdout_evaluator"):
+    for name in (agent.bundle for agent in plan.AGENTS):
         files = bundle_files(name)
         allowed = {"numpy", *sys.stdlib_module_names, *(file.removesuffix(".py") for file in files)}
         for content in files.values():
@@ -330,22 +282,29 @@ def test_bundles_import_only_themselves_numpy_and_the_standard_library() -> None
             bundle_files(wrong)
 
 
-def test_plan_holds_together(launch: Launch, tables: Path) -> None:
-    agents = {agent.slug: agent for agent in plan.AGENTS}
-    datasets = {dataset.slug for dataset in plan.DATASETS}
-    succeeded: set[str] = set()
-    for run in plan.RUNS:
-        schema = dict(agents[run.agent].parameters)
-        Draft202012Validator.check_schema(schema)
-        Draft202012Validator(schema).validate(dict(run.params))
-        assert set(run.datasets) <= datasets
-        assert run.model_of is None or run.model_of in succeeded
-        succeeded.add(run.key)
-    assert plan.BENCHMARK.holdout in datasets
-    # The schema's defaults are the program's: giving them all changes nothing but the parameters noted in the model.
-    properties = dict(plan.WEAK_LABELER.parameters)["properties"]
-    defaults = {name: prop["default"] for name, prop in properties.items()}
-    spoken, silent = (launch(plan.WEAK_LABELER, {plan.TRAIN: tables / "train.csv"}, params) for params in (defaults, {}))
-    models = [json.loads((ended.folder / "outputs/model.json").read_text()) for ended in (spoken, silent)]
-    assert [model.pop("params") for model in models] == [defaults, {}]
-    assert models[0] == models[1]
+def test_a_run_that_says_nothing_takes_the_defaults_of_its_schema(launch: Launch, tables: Path) -> None:
+    """Giving them all changes nothing but the parameters noted in the model."""
+    for agent, table in ((plan.WEAK_LABELER, "train"), (plan.STRONG_A, "student_train"), (plan.STRONG_B, "student_train")):
+        properties = dict(agent.parameters)["properties"]
+        defaults = {name: prop["default"] for name, prop in properties.items()}
+        spoken, silent = (launch(agent, {f"medqa_table_{table}": tables / f"{table}.csv"}, params) for params in (defaults, {}))
+        models = [json.loads((ended.model).read_text()) for ended in (spoken, silent)]
+        assert [model.pop("params") for model in models] == [defaults, {}]
+        assert models[0] == models[1]
+
+
+def test_candidate_a_on_true_labels_is_the_solution_of_scikit_learn(launch: Launch, tables: Path, pool_python: str) -> None:
+    ended = launch(plan.STRONG_A, {plan.STUDENT_TRAIN: tables / "student_train.csv"}, {"l2": 0.1})
+    found = json.loads(ended.model.read_text())["classifier"]
+    weights, bias = json.loads(subprocess.check_output([pool_python, "-c", RIDGE, str(tables / "student_train.csv")], timeout=110))
+    assert found["weights"] == pytest.approx(weights, abs=1e-4)
+    assert found["bias"] == pytest.approx(bias, abs=1e-4)
+
+
+def test_candidate_b_on_true_labels_classifies_as_scikit_learn_does(launch: Launch, tables: Path, pool_python: str) -> None:
+    """Two Gaussians of known classes are quadratic discriminant analysis; without the floor they are the same."""
+    trained = launch(plan.STRONG_B, {plan.STUDENT_TRAIN: tables / "student_train.csv"}, {"floor": 0.001})
+    ended = launch(plan.EVALUATOR, {plan.HOLDOUT: tables / "holdout.csv", "strong-b": trained.model})
+    found = [int(row["predicted"]) for row in records(ended.folder / "outputs/predictions.csv").values()]
+    wanted = json.loads(subprocess.check_output([pool_python, "-c", QUADRATIC, str(tables)], timeout=110))
+    assert sum(one != other for one, other in zip(found, wanted, strict=True)) <= 1

@@ -1,0 +1,133 @@
+"""The runs of the laboratory's first round, in the order in which they are started."""
+
+from types import MappingProxyType
+
+from labsite.examples.ground import AgentPlan
+from labsite.examples.w2s.plan import (
+    ACCURACY,
+    CEILING,
+    DISAGREEMENT,
+    EVALUATOR,
+    FINDER,
+    GAP,
+    GAP_EVALUATOR,
+    HOLDOUT,
+    JUDGE,
+    ON_DISAGREEMENT,
+    PROMOTIONS,
+    STRONG_A,
+    STRONG_B,
+    STUDENT_TRAIN,
+    TRAIN,
+    VALIDATION,
+    WEAK_LABELER,
+    WEAK_LABELS,
+    RunPlan,
+)
+
+
+def _teacher(key: str, seed: int, reason: str, **params: object) -> RunPlan:
+    return RunPlan(key, WEAK_LABELER.slug, ACCURACY.slug, (TRAIN, VALIDATION), seed, reason, MappingProxyType(params))
+
+
+def _evaluation(of: RunPlan) -> RunPlan:
+    reason, params = f"Score {of.key} on records that it has not seen", MappingProxyType({"benchmark": of.benchmark})
+    return RunPlan(f"evaluate-{of.key}", EVALUATOR.slug, of.benchmark, (HOLDOUT,), 0, reason, params, models_of=(of.key,))
+
+
+def _student(key: str, agent: AgentPlan, dataset: str, reason: str, *after: str, **params: object) -> RunPlan:
+    return RunPlan(key, agent.slug, ACCURACY.slug, (dataset,), 1, reason, MappingProxyType(params), after=after, names_frozen_set=True)
+
+
+def _on_disagreement(of: RunPlan) -> RunPlan:
+    params = MappingProxyType({"benchmark": ON_DISAGREEMENT.slug, "frozen": True})
+    reason = f"Does {of.key} side with the ceiling where teacher and ceiling differ"
+    datasets = (DISAGREEMENT.slug,)
+    return RunPlan(f"disagreement-{of.key}", EVALUATOR.slug, ON_DISAGREEMENT.slug, datasets, 0, reason, params, models_of=(of.key,))
+
+
+def _gap(key: str, student: RunPlan, reason: str, *, control: bool = False) -> RunPlan:
+    params = MappingProxyType({"shuffle_labels": control})
+    datasets, models = (TRAIN, STUDENT_TRAIN, HOLDOUT), (student.key, TEACHERS[0].key)
+    return RunPlan(key, GAP_EVALUATOR.slug, GAP.slug, datasets, 1, reason, params, models_of=models)
+
+
+TEACHERS = (
+    _teacher(
+        "teacher-two-features",
+        1,
+        "First teacher: two measurements",
+        features=["mean_texture", "mean_smoothness"],
+        epochs=30,
+        seconds_per_epoch=0.3,
+    ),
+    _teacher("teacher-one-feature", 2, "How weak is one measurement", features=["mean_smoothness"], epochs=40, seconds_per_epoch=0.25),
+    _teacher(
+        "teacher-slow-steps",
+        3,
+        "Same two measurements, a tenth of the step",
+        features=["mean_texture", "mean_smoothness"],
+        learning_rate=0.005,
+        epochs=40,
+        seconds_per_epoch=0.25,
+    ),
+)
+CEILINGS = tuple(
+    RunPlan(
+        f"ceiling-{letter}", agent.slug, CEILING.slug, (STUDENT_TRAIN,), 1, f"The best that candidate {letter.upper()} can do: true labels"
+    )
+    for letter, agent in (("a", STRONG_A), ("b", STRONG_B))
+)
+LABELLING = RunPlan(
+    "label-with-two-features",
+    WEAK_LABELER.slug,
+    ACCURACY.slug,
+    (STUDENT_TRAIN,),
+    1,
+    "Let the two-measurement teacher label what students will learn from",
+    models_of=(TEACHERS[0].key,),
+)
+FINDING = RunPlan(
+    DISAGREEMENT.made_by,
+    FINDER.slug,
+    ACCURACY.slug,
+    (HOLDOUT,),
+    0,
+    "Find where teacher and ceiling differ, before a student is trained",
+    models_of=(CEILINGS[0].key, TEACHERS[0].key),
+)
+JUDGING = RunPlan(
+    "judge-weak-labels",
+    JUDGE.slug,
+    ACCURACY.slug,
+    (WEAK_LABELS.first_window, HOLDOUT, DISAGREEMENT.slug),
+    0,
+    "Which weak labels may be trusted without a person",
+    after=(LABELLING.key,),
+)
+STUDENT_A = _student("student-a", STRONG_A, WEAK_LABELS.first_window, "How far candidate A gets on weak labels", LABELLING.key)
+STUDENT_B = _student("student-b", STRONG_B, WEAK_LABELS.first_window, "How far candidate B gets on weak labels", LABELLING.key)
+TRUSTING = _student("student-a-trusted", STRONG_A, PROMOTIONS.first_window, "Are fewer, trusted labels better than all", JUDGING.key)
+SHUFFLED = _student(
+    "student-a-shuffled", STRONG_A, WEAK_LABELS.first_window, "Control: labels in another order teach nothing", LABELLING.key,
+    shuffle_labels=True,
+)  # fmt: skip
+STUDENTS = (STUDENT_A, STUDENT_B, TRUSTING, SHUFFLED)
+GAPS = (
+    _gap("gap-a", STUDENT_A, "How much of the gap candidate A recovers, over 24 splits"),
+    _gap("gap-b", STUDENT_B, "How much of the gap candidate B recovers, over 24 splits"),
+    _gap("gap-a-shuffled", STUDENT_A, "Control: does candidate A recover anything from shuffled labels", control=True),
+    _gap("gap-b-shuffled", STUDENT_B, "Control: does candidate B recover anything from shuffled labels", control=True),
+)
+UNTIL_FROZEN = (TEACHERS[0], *CEILINGS, *TEACHERS[1:], *map(_evaluation, (*CEILINGS, TEACHERS[0])), LABELLING, FINDING)
+"""All that may run before the disagreement set is frozen: no student is among them."""
+UNTIL_PROMOTED = (
+    JUDGING,
+    STUDENT_A,
+    STUDENT_B,
+    SHUFFLED,
+    *map(_evaluation, (STUDENT_A, STUDENT_B, SHUFFLED)),
+    *map(_on_disagreement, (STUDENT_A, STUDENT_B)),
+)
+AT_LAST = (TRUSTING, *GAPS, _evaluation(TRUSTING), _on_disagreement(TRUSTING), *map(_evaluation, TEACHERS[1:]))
+RUNS = (*UNTIL_FROZEN, *UNTIL_PROMOTED, *AT_LAST)

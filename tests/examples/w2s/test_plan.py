@@ -1,0 +1,56 @@
+"""The plan holds together: what a run names exists before it, what it is given its agent's schema takes."""
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from labsite.examples.w2s import plan, rounds
+
+AGENTS = {agent.slug: agent for agent in plan.AGENTS}
+HOLDOUTS = {plan.HOLDOUT, plan.DISAGREEMENT.slug}
+FROM_RUNS = {plan.WEAK_LABELS.first_window, plan.PROMOTIONS.first_window, plan.DISAGREEMENT.slug}
+
+
+@pytest.mark.parametrize("agent", plan.AGENTS, ids=lambda agent: agent.slug)
+def test_every_parameter_is_described_with_a_default_and_bounds(agent: Any) -> None:
+    schema = dict(agent.parameters)
+    Draft202012Validator.check_schema(schema)
+    assert schema["additionalProperties"] is False
+    for name, entry in schema["properties"].items():
+        assert entry["description"].endswith("."), name
+        assert "default" in entry or (agent is plan.EVALUATOR and name == "target")
+        bounds = {"integer": {"minimum", "maximum"}, "number": {"minimum", "maximum"}, "string": {"minLength"}, "array": {"items"}}
+        assert bounds.get(entry["type"], set()) <= set(entry), name
+    Draft202012Validator(schema).validate({name: entry["default"] for name, entry in schema["properties"].items() if "default" in entry})
+
+
+def test_every_run_is_named_once_has_a_reason_and_rests_on_what_came_before() -> None:
+    benchmarks = {entry.slug for entry in plan.BENCHMARKS}
+    datasets = {entry.slug for entry in plan.DATASETS}
+    before: set[str] = set()
+    for run in rounds.RUNS:
+        assert run.key not in before
+        assert len(run.reason) > 15
+        assert run.benchmark in benchmarks
+        Draft202012Validator(dict(AGENTS[run.agent].parameters)).validate(dict(run.params))
+        assert set(run.datasets) <= datasets | FROM_RUNS
+        assert {*run.models_of, *run.after} <= before, run.key
+        before.add(run.key)
+    assert len(before) == len(rounds.RUNS) == 28
+
+
+def test_no_run_that_trains_reads_a_holdout_and_no_student_the_truth() -> None:
+    for run in rounds.RUNS:
+        if AGENTS[run.agent].kind == "train":
+            assert not set(run.datasets) & HOLDOUTS, run.key
+        if run.names_frozen_set:
+            assert set(run.datasets) <= {plan.WEAK_LABELS.first_window, plan.PROMOTIONS.first_window}
+
+
+def test_before_the_freeze_there_is_no_student_and_after_it_each_names_the_set() -> None:
+    students = {run.key for run in rounds.STUDENTS}
+    assert not students & {run.key for run in rounds.UNTIL_FROZEN}
+    assert {run.key for run in rounds.RUNS if run.names_frozen_set} == students
+    assert plan.DISAGREEMENT.made_by == rounds.UNTIL_FROZEN[-1].key
+    assert {run.key for run in rounds.GAPS} == {"gap-a", "gap-b", "gap-a-shuffled", "gap-b-shuffled"}
