@@ -1,11 +1,16 @@
 """What every pool can do, in plain values: an order goes in, observations and files come out."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, List, Protocol
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 
@@ -26,7 +31,7 @@ class PoolError(Exception):
         self.reason = reason
 
 
-class Status(StrEnum):
+class Status(str, Enum):
     """What a pool can say about an attempt. `UNKNOWN` is an answer of its own and never means that the attempt ended."""
 
     PENDING = "pending"
@@ -34,6 +39,8 @@ class Status(StrEnum):
     EXITED = "exited"
     MISSING = "missing"
     UNKNOWN = "unknown"
+
+    __str__ = str.__str__
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Order:
     job: Mapping[str, JSON]
     code: tuple[StagedFile, ...]
     inputs: tuple[StagedInput, ...]
-    secrets: Mapping[str, str]
+    secrets: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class OutputFile:
     bytes: int
 
 
-class OutputList(list[OutputFile]):
+class OutputList(List[OutputFile]):
     """The output files of an attempt, and how many entries were left out (links, specials, names that are not text, too many)."""
 
     skipped: int = 0
@@ -134,6 +141,9 @@ class Pool(Protocol):
 
     def remove(self, workspace: str, key: str) -> None:
         """Remove the attempt's folder after its confirmed end; does nothing where there is none."""
+
+    def tidy(self, *, older_than_seconds: float = 3600) -> int:
+        """Remove what a killed labsite left half staged or half removed, of all workspaces, untouched for so long; how many things that were."""
 
 
 def check_name(name: str, what: str) -> str:

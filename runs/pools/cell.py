@@ -4,6 +4,8 @@ A failure to start is written to the status pipe as `E<text>`. Under isolation `
 `X<number>`, since process 1 of the namespace waits for it.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import resource
@@ -185,7 +187,7 @@ def run(config: dict[str, object], launcher: int, status_fd: int) -> int:
 def trial(isolation: str) -> int:
     """Set the isolation up around /bin/true."""
     config = {"isolation": isolation, "mounts": True, "uid": INNER_UID, "folder": "", "hide": [], "show": [], "cwd": "/", "rlimits": {}}
-    config |= {"scratch_bytes": 1 << 20, "argv": ["true"], "env": {"PATH": "/usr/bin:/bin"}}
+    config.update({"scratch_bytes": 1 << 20, "argv": ["true"], "env": {"PATH": "/usr/bin:/bin"}})
     reader, writer = os.pipe()
     parent = os.getpid()
     if os.fork() == 0:

@@ -1,5 +1,7 @@
 """Read and remove run folders whose content a hostile run has written: no link is followed, nothing but regular files is opened."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator

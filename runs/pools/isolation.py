@@ -1,11 +1,13 @@
 """How far a local attempt is kept from the machine: which ways this kernel offers, and which folder stands in the way."""
 
+from __future__ import annotations
+
 import os
 import stat
 import subprocess
 import sys
-from enum import StrEnum
-from functools import cache
+from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 
 from runs.pools.base import PoolError
@@ -13,12 +15,14 @@ from runs.pools.base import PoolError
 LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
-class Isolation(StrEnum):
+class Isolation(str, Enum):
     """The isolation of a local pool (see `describe`)."""
 
     USER = "user"
     NAMESPACE = "namespace"
     NONE = "none"
+
+    __str__ = str.__str__
 
 
 _SENTENCES = {
@@ -46,7 +50,7 @@ def available(as_root: bool) -> list[Isolation]:
     return [Isolation.NAMESPACE, Isolation.NONE] if can_enter(Isolation.NAMESPACE) else [Isolation.NONE]
 
 
-@cache
+@lru_cache
 def can_enter(isolation: Isolation) -> bool:
     """Whether this process may make the mounts (and, without root, the namespaces) of an isolation; tried once per process."""
     call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), "trial", isolation.value]

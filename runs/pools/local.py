@@ -4,6 +4,8 @@
 never from a process object, since the next observer is another process.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import secrets
@@ -44,12 +46,21 @@ class LocalPool:
 
     def submit(self, order: Order) -> None:
         """Stage and start; an attempt that is there already is left alone, one that was staged and never started is started."""
+        self.stage(order)
+        self.start(order.workspace, order.key)
+
+    def stage(self, order: Order) -> None:
+        """Make the run folder, where there is none. Nothing starts by it."""
         folder = self._folder(order.workspace, order.key)
         if not folder.exists():
             with _in_words("the run folder could not be made"):
                 self._make_rooms(order.workspace)
                 check_job(order.job)
                 self._stage(folder, order)
+
+    def start(self, workspace: str, key: str) -> None:
+        """Start what is staged, unless it was started before."""
+        folder = self._folder(workspace, key)
         if not (folder / "state" / "lock").exists():
             said = self._call("run", folder)
             if said not in {"started", "exists"}:
@@ -125,13 +136,21 @@ class LocalPool:
             folder.rename(grave)
             files.remove_tree(grave)
 
-    def sweep(self, *, older_than_seconds: float = 3600) -> int:
+    def holds(self, workspace: str, key: str) -> bool:
+        """Is there a run folder of this key, in whatever state?"""
+        return self._folder(workspace, key).exists()
+
+    def tidy(self, *, older_than_seconds: float = 3600) -> int:
         """Remove what a killed labsite left half staged or half removed, and return how many folders that were."""
-        left = [path for pattern in (".staging-*", ".removed-*") for path in self._runs.glob(f"*/{pattern}")]
-        old = [path for path in left if (_modified(path) or 0) < time.time() - older_than_seconds]
+        old = self.leftovers(older_than_seconds=older_than_seconds)
         for path in old:
             files.remove_tree(path)
         return len(old)
+
+    def leftovers(self, *, older_than_seconds: float) -> list[Path]:
+        """What `tidy` would remove: drafts and graves in which nothing was written or removed for so long."""
+        left = [path for pattern in (".staging-*", ".removed-*") for path in self._runs.glob(f"*/{pattern}")]
+        return [path for path in left if _touched(path) < time.time() - older_than_seconds]
 
     def _folder(self, workspace: str, key: str) -> Path:
         return self._runs / check_name(workspace, "a workspace") / check_name(key, "a key")
@@ -184,7 +203,7 @@ class LocalPool:
         if self.isolation == Isolation.USER:
             demand_way(folder)
             uid, claim = self._uids.claim(order.workspace, order.key)
-            start |= {"uid": uid, "claim": str(claim)}
+            start.update({"uid": uid, "claim": str(claim)})
         draft = folder.with_name(f".staging-{secrets.token_hex(8)}")
         draft.mkdir(mode=0o700)
         try:
@@ -216,7 +235,7 @@ class LocalPool:
                     raise PoolError(f"{min(blocked)} does not let other users through to the pool's Python; make it from a Python outside")
                 hide |= blocked
             # Only what is covered must be shown again: showing more could uncover what lies below it.
-            show |= {place for place in places if any(place.is_relative_to(covered) for covered in hide)}
+            show |= {place for place in places if any(covered in (place, *place.parents) for covered in hide)}
         return {"mounts": mounts, "path": path, "hide": sorted(map(str, hide)), "show": sorted(map(str, show))}
 
     def _interpreter(self) -> Path | None:
@@ -297,10 +316,18 @@ def _modified(path: Path) -> float | None:
         return None
 
 
+def _touched(folder: Path) -> float:
+    """When anything in the folder was last written, made or removed: a long copy is no leftover."""
+    return max(
+        (_modified(Path(place)) or 0.0 for place, _, names in os.walk(folder) for place in (place, *(f"{place}/{name}" for name in names))),
+        default=0.0,
+    )
+
+
 def _exit(found: dict[str, object]) -> Exit:
     def number(name: str) -> float | None:
         value = found.get(name)
-        return value if isinstance(value, int | float) and math.isfinite(value) else None
+        return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
     def whole(name: str) -> int | None:
         value = number(name)

@@ -1,5 +1,7 @@
 """Make a run folder, complete and checked, before it gets its name."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -49,7 +51,7 @@ def check_job(job: Mapping[str, JSON]) -> None:
     if not isinstance(limits, Mapping):
         raise PoolError("limits must map names to numbers")
     for name, value in limits.items():
-        whole = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63
+        whole = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 2**63
         if value is not None and not whole:
             raise PoolError(f"the limit {name} must be a number from 0 on")
 

@@ -111,8 +111,8 @@ class Supervisor:
         slots = resources.get("slots") if isinstance(resources, dict) else None
         declared = self.job.get("env")
         env = {"OMP_NUM_THREADS": str(slots or 1), **(declared if isinstance(declared, dict) else {})}
-        env |= {"LABSITE_RUN_DIR": self.folder, "LABSITE_JOB": self.path("job.json"), "PATH": str(self.start["path"])}
-        env |= {"HOME": self.path("home"), "TMPDIR": self.path("tmp")}
+        env.update({"LABSITE_RUN_DIR": self.folder, "LABSITE_JOB": self.path("job.json"), "PATH": str(self.start["path"])})
+        env.update({"HOME": self.path("home"), "TMPDIR": self.path("tmp")})
         rlimits = {"RLIMIT_CORE": 0}
         if "output_bytes" in self.limits:
             rlimits["RLIMIT_FSIZE"] = int(self.limits["output_bytes"]) + (1 << 20)
@@ -120,8 +120,8 @@ class Supervisor:
             rlimits["RLIMIT_NPROC"] = 4096
         config = {name: self.start[name] for name in ("isolation", "uid", "mounts", "hide", "show")}
         config["scratch_bytes"] = max(1 << 20, int(self.limits.get("memory_bytes", cell.MOST_SCRATCH)))
-        config |= {"folder": self.folder, "cwd": self.path(str(self.job.get("cwd") or "code")), "argv": self.job["argv"]}
-        return config | {"env": env, "rlimits": rlimits}
+        config.update({"folder": self.folder, "cwd": self.path(str(self.job.get("cwd") or "code")), "argv": self.job["argv"]})
+        return {**config, "env": env, "rlimits": rlimits}
 
     def own(self) -> "frozenset[int]":
         """Processes of the cell that are not the run's: two under namespaces."""

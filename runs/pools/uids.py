@@ -5,6 +5,8 @@ container tool or directory service is given (1879048192 to 2147352575, uid-gid 
 machine stay apart.
 """
 
+from __future__ import annotations
+
 import fcntl
 import hashlib
 import os

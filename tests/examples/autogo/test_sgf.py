@@ -3,7 +3,7 @@
 import contextlib
 import random
 import warnings
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +43,55 @@ def test_what_is_written_is_read(size: int, source: Any, komi: float, black: str
     assert sgf.read(sgf.write(record) * 3) == [record] * 3
 
 
-def read_by_sgfmill(text: str) -> tuple[int, float, str, list[Any]]:
-    """Size, komi, result and moves by an independent library: (colour, point or None)."""
+def sgfmill() -> Any:
+    """An independent library for game records."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its docstrings' escapes, where it is compiled here for the first time
-        library = import_module("sgfmill.sgf")
-    game = library.Sgf_game.from_string(text)
-    moves = [node.get_move() for node in game.get_main_sequence()[1:]]
-    return game.get_size(), game.get_komi(), game.get_root().get("RE"), moves
+        return import_module("sgfmill.sgf")
 
 
-def test_independent_parsers_read_what_is_written(gnugo: str, tmp_path: Path) -> None:
-    """GNU Go's parser plays the record and has the same stones; sgfmill, where it is installed, has the same moves as well."""
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.integers(2, 9),
+    source=st.randoms(use_true_random=False),
+    komi=st.integers(-40, 40).map(lambda halves: halves / 2),
+    black=st.text(alphabet="ab]\\[;()ü第", max_size=20),
+)
+def test_sgfmill_reads_what_is_written(size: int, source: Any, komi: float, black: str) -> None:
+    record, _ = played(size, source.randrange, komi, black=black)
+    game = sgfmill().Sgf_game.from_string(sgf.write(record))
+    moves = [("bw"[turn % 2], None if move == size * size else divmod(move, size)) for turn, move in enumerate(record.moves)]
+    assert [node.get_move() for node in game.get_main_sequence()[1:]] == moves
+    assert (game.get_size(), game.get_komi(), game.get_root().get("RE")) == (size, komi, record.result)
+    assert (game.get_player_name("b") or "") == black
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.integers(2, 9),
+    source=st.randoms(use_true_random=False),
+    komi=st.integers(-40, 40).map(lambda halves: halves / 2),
+    comment=st.text(alphabet="ab]\\[;()ü第", max_size=20),
+)
+def test_what_sgfmill_writes_is_read(size: int, source: Any, komi: float, comment: str) -> None:
+    record, _ = played(size, source.randrange, komi, comment=comment)
+    game = sgfmill().Sgf_game(size=size, encoding="UTF-8")
+    root = game.get_root()
+    root.set("KM", komi)
+    root.set("RE", record.result)
+    if comment:
+        root.set("C", comment)
+    for turn, move in enumerate(record.moves):
+        game.extend_main_sequence().set_move("bw"[turn % 2], None if move == size * size else divmod(move, size))
+    assert sgf.read(game.serialise().decode()) == [record]
+
+
+def test_gnugo_reads_what_is_written(gnugo: str, tmp_path: Path) -> None:
+    """It plays the record and has the same stones."""
     source = random.Random(5)  # noqa: S311  # a game is no secret
     for size in (5, 7, 9):
         record, board = played(size, source.randrange, 5.5, black="a]b\\c", comment="d[e];f(")
-        text = sgf.write(record)
-        (tmp_path / "game.sgf").write_text(text, encoding="utf-8")
+        (tmp_path / "game.sgf").write_text(sgf.write(record), encoding="utf-8")
         with peer.Peer([gnugo, "--mode", "gtp"], name="GNU Go") as reader:
             reader.ask(f"loadsgf {tmp_path / 'game.sgf'}")
             for colour, word in enumerate(gtp.WORDS):
@@ -67,9 +99,6 @@ def test_independent_parsers_read_what_is_written(gnugo: str, tmp_path: Path) ->
                 assert sorted(gtp.read_vertex(size, vertex) for vertex in named) == go.members(board.stones[colour])
             assert reader.ask("query_boardsize") == str(size)
             assert float(reader.ask("get_komi")) == 5.5
-        if util.find_spec("sgfmill"):
-            moves = [("bw"[turn % 2], None if move == size * size else divmod(move, size)) for turn, move in enumerate(record.moves)]
-            assert read_by_sgfmill(text) == (size, 5.5, record.result, moves)
 
 
 def test_the_main_line_of_what_others_write_is_read() -> None:

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shutil
 import signal
 import uuid
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from runs.pools.base import JSON, Order, PoolError, Status
+from runs.pools.folder import remove_tree
 from runs.pools.lines import parse_metrics
 from tests.runs.pools.laboratory import Laboratory, alive, wait_for
 
@@ -147,7 +147,7 @@ class Conformance:
         lab.said(order, "child")
         launcher = lab.folder(order) / "state/pid.json"
         pid = json.loads(launcher.read_text())["launcher"]["pid"]
-        shutil.rmtree(lab.folder(order))
+        remove_tree(lab.folder(order))
         wait_for(lambda: None if alive(token) or Path(f"/proc/{pid}").exists() else True, "the end of the run and of its launcher")
         assert lab.look(order).status == Status.MISSING
 

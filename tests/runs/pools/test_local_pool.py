@@ -168,11 +168,11 @@ def test_what_is_offered_ends_with_none_and_is_described() -> None:
     assert len({describe(one) for one in Isolation}) == 3
 
 
-def test_sweep_takes_what_a_killed_labsite_left(tmp_path: Path) -> None:
+def test_tidying_takes_what_a_killed_labsite_left(tmp_path: Path) -> None:
     pool = LocalPool(tmp_path, Isolation.NONE, [], None)
     (tmp_path / "runs/wsone/.staging-1/code").mkdir(parents=True)
-    assert pool.sweep() == 0
-    assert pool.sweep(older_than_seconds=-1) == 1
+    assert pool.tidy() == 0
+    assert pool.tidy(older_than_seconds=-1) == 1
     assert list((tmp_path / "runs/wsone").iterdir()) == []
 
 

@@ -1,0 +1,100 @@
+"""The background thread in which all SSH connections of this process live; callers are synchronous and wait for it."""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import asyncssh
+
+from runs.pools.base import PoolError
+from runs.pools.ssh_access import CONNECT_SECONDS, Access, reason_of
+from runs.pools.ssh_connection import CLOSE_SECONDS, Connection
+
+T = TypeVar("T")
+
+
+class Background:
+    """The thread with the event loop, and the connections of this process."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._connections: dict[Access, Connection] = {}
+        self._thread = threading.Thread(target=self.loop.run_forever, name="labsite-ssh", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` in the thread and wait for it; it is cancelled where the waiting ends early (a time limit of the caller's)."""
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def connection(self, access: Access) -> Connection:
+        if access not in self._connections:
+            self._connections[access] = Connection(access)
+        return self._connections[access]
+
+    def close(self) -> None:
+        async def end() -> None:
+            for connection in self._connections.values():
+                await connection.close()
+
+        self.call(end())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(CLOSE_SECONDS)
+        if not self.loop.is_running():
+            self.loop.close()
+
+
+_current: list[Background] = []
+_of_parents: list[Background] = []  # a forked child has no thread of its parent's; its connections are left alone, not closed
+_guard = threading.Lock()
+
+
+def background() -> Background:
+    """The one of this process, made when it is first needed."""
+    with _guard:
+        if not _current:
+            _current.append(Background())
+        return _current[0]
+
+
+def close_all() -> None:
+    """Close every connection of this process; the next call opens a new one."""
+    with _guard:
+        found = _current[:]
+        _current.clear()
+    for one in found:
+        one.close()
+
+
+def _forget_in_child() -> None:
+    global _guard
+    _guard = threading.Lock()  # one that was held while forking stays held
+    _of_parents.extend(_current)
+    _current.clear()
+
+
+def shown_host_key(host: str, port: int) -> tuple[str, str]:
+    """The public key that a host shows now, as a line to pin, and its fingerprint, which a person compares first. Raises PoolError."""
+
+    async def look() -> asyncssh.SSHKey | None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await asyncssh.get_server_host_key(host, port, config=None)
+
+    try:
+        key = background().call(look())
+    except (asyncssh.Error, OSError) as error:
+        raise PoolError(f"{host}:{port} cannot be reached: {reason_of(error)}") from error
+    if key is None:
+        raise PoolError(f"{host}:{port} shows no host key")
+    return key.export_public_key().decode().strip(), key.get_fingerprint()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+atexit.register(close_all)
