@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: run test check baselines lock bench drills proofs system clean
+.PHONY: run test check baselines lock bench drills system clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 BIN := .venv/bin
@@ -41,9 +41,6 @@ baselines: .venv/installed-dev
 
 drills: .venv/installed-dev
 	@for script in tests/drills/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done
-
-proofs: .venv/installed-dev
-	@exec $(BIN)/python manage.py prove $(ARGS)
 
 # The locks name neither a registry's host nor a path, so that they are the same wherever they are made.
 lock:

@@ -17,15 +17,15 @@ from workspaces.queries.site_chain import seal_site, site_events
 log = structlog.get_logger(__name__)
 
 TICK_SECONDS = 1.0
-SWEEP_SECONDS = 60  # expiries, blobs that nobody names
+TIDY_SECONDS = 60  # expiries, folders and blobs that nobody names
 LOCK_KEY = 0x6C61622D636C6B  # "lab-clk"
 
 
 class Clock:
-    """Keeps when each workspace was last swept; everything else is read anew each second."""
+    """Keeps when each workspace was last told to tidy up; everything else is read anew each second."""
 
     def __init__(self) -> None:
-        self.swept: dict[uuid.UUID, datetime] = {}
+        self.tidied: dict[uuid.UUID, datetime] = {}
         self._locked_on: Any = None
 
     def is_ours(self) -> bool:
@@ -55,6 +55,8 @@ class Clock:
                 with scope.open_workspace(workspace.workspace_id):
                     queue.ring(name, subject=workspace.workspace_id)
                 rung.append((name, workspace.workspace_id))
+                if name == "tidy_workspace":  # a bell that was left out is due again in the next second
+                    self.tidied[workspace.workspace_id] = moment
         self._seal_site(moment)
         return rung
 
@@ -74,9 +76,8 @@ class Clock:
             yield "collect_attempt"
         if workspace.queued:
             yield "dispatch_run"  # looks at the whole queue of the workspace, whichever bell was lost
-        swept = self.swept.get(workspace.workspace_id)
-        if swept is None or (now - swept).total_seconds() >= SWEEP_SECONDS:
-            self.swept[workspace.workspace_id] = now
-            yield "sweep_workspace"
+        tidied = self.tidied.get(workspace.workspace_id)
+        if tidied is None or (now - tidied).total_seconds() >= TIDY_SECONDS:
+            yield "tidy_workspace"
         if checkpoint.is_due(checkpoint.name_of(workspace.workspace_id), count=workspace.events, now=now):
             yield "seal_chain"

@@ -195,6 +195,11 @@ def engine_accept(request: PageRequest, engine: str) -> HttpResponse:
     return redirect("console-engine-list")
 
 
+def engine_host_key(request: PageRequest, engine: str) -> HttpResponse:
+    change_engine(actor=request.actor, slug=engine, host_key=request.POST.get("host_key", "")[:4000])
+    return redirect("console-engine-list")
+
+
 def token_list(request: PageRequest) -> HttpResponse:
     rows, following = live_tokens(request.GET.get("after", "")[:64])
     return _show(request, "console-token-list", {"rows": rows, "next_cursor": following})
@@ -235,6 +240,7 @@ urlpatterns = [
     _page("workspaces/", workspace_list, "console-workspace-list"),
     _page("engines/", engine_list, "console-engine-list", "GET", "POST"),
     _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
+    _page("engines/<str:engine>/host-key/", engine_host_key, "console-engine-host-key", "POST"),
     _page("tokens/", token_list, "console-token-list"),
     _page("tokens/<str:workspace>/<str:token>/revoke/", token_revoke, "console-token-revoke", "POST"),
     _page("record/", event_list, "console-event-list"),

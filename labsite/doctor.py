@@ -1,26 +1,38 @@
 """Every invariant that an installation can check about itself; each check yields the faults it finds, as sentences."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import redis
 from django.apps import apps
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from labsite.embedded import pool_python
 from runs import queue
+from runs.commands.attempt import start_attempt
 from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
 from runs.models import Attempt, QueueItem, Run
 from runs.pools.base import PoolError
-from runs.pools.isolation import demand_way
+from runs.pools.isolation import Isolation, demand_way
+from runs.pools.local import LocalPool
+from runs.queries.replay import unlike_their_facts
 from workspaces import scope, store
-from workspaces.models import Blob, EngineSlot, Row, Workspace
+from workspaces.access import Actor
+from workspaces.audit import Draft, Refusal
+from workspaces.models import Blob, EngineSlot, Row, Secret, Workspace
 from workspaces.queries.chain import verify_chain
 from workspaces.queries.ledger import recount
+from workspaces.queries.sealed import value_of
 from workspaces.queries.site_chain import verify_site_chain
+from workspaces.sealing import BrokenSeal
+from workspaces.units import plural
+from workspaces.verbs import Verb
 
 Check = Callable[[], Iterator[str]]
+STARTS_TRIED = 200
+LEFT_SECONDS = 2 * 3600  # twice as long as housekeeping waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,10 @@ def _run_folder() -> Iterator[str]:
         yield f"{error}."
     if not pool_python.is_ready(settings.LABSITE_RUNS):
         yield "The local pool's own Python environment is not complete; `make run` installs it."
+    left = LocalPool(settings.LABSITE_RUNS, Isolation.NONE, [], None).leftovers(older_than_seconds=LEFT_SECONDS)
+    if left:
+        folders = plural(len(left), "folder was", "folders were")
+        yield f"{folders} left half staged or half removed, {left[0]} first; housekeeping removes such once an hour, see the log of its worker."
 
 
 def _site_chain() -> Iterator[str]:
@@ -99,6 +115,14 @@ def _chain() -> Iterator[str]:
 
 def _ledger() -> Iterator[str]:
     yield from (f"{one.what} of {one.unit} is {one.balance}; its entries say {one.counted}." for one in recount())
+
+
+def _secrets() -> Iterator[str]:
+    for secret in Secret.objects.filter(revoked_at=None).order_by("name"):
+        try:
+            value_of(secret)
+        except BrokenSeal:
+            yield f"The secret {secret.name} cannot be opened: its key is not in LABSITE_HOME/keys, or it was changed beside labsite."
 
 
 def _files() -> Iterator[str]:
@@ -126,6 +150,20 @@ def _runs() -> Iterator[str]:
         yield f"{slot.engine.slug} holds a place for an attempt that has ended."
 
 
+def _starts() -> Iterator[str]:
+    """Try what dispatch does with each run that waits, and take it back. What is refused waits for something; what raises waits for ever."""
+    start = inspect.unwrap(start_attempt)  # within a transaction of ours, which is never committed
+    for item in QueueItem.objects.select_related("run").order_by("-priority", "position_key")[:STARTS_TRIED]:
+        try:
+            with transaction.atomic():
+                start(Draft(verb=Verb.ATTEMPT_STARTED), actor=Actor.system(job_id="doctor"), run=item.run)
+                transaction.set_rollback(True)
+        except Refusal:
+            continue
+        except Exception as fault:
+            yield f"{item.run.name} ({item.run.public_id}) is queued and cannot be started: {type(fault).__name__}: {str(fault)[:200]}. Cancel it."
+
+
 SITE_CHECKS: dict[str, Check] = {
     "serving role": _serving_role,
     "row security": _row_security,
@@ -133,4 +171,12 @@ SITE_CHECKS: dict[str, Check] = {
     "run folder": _run_folder,
     "record of the site": _site_chain,
 }
-WORKSPACE_CHECKS: dict[str, Check] = {"record": _chain, "ledger": _ledger, "stored files": _files, "runs and queue": _runs}
+WORKSPACE_CHECKS: dict[str, Check] = {
+    "record": _chain,
+    "ledger": _ledger,
+    "certificates": unlike_their_facts,
+    "secrets": _secrets,
+    "stored files": _files,
+    "runs and queue": _runs,
+    "starts": _starts,
+}

@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from labsite import keys, logs
 from labsite.embedded.home import Home
+from labsite.embedded.web import url_of
 
 env = environ.Env()
 
@@ -24,9 +25,8 @@ LABSITE_RUNS = Path(
 LABSITE_REGIONS = {"local": LABSITE_HOME / "store" / "local"}  # region name -> root of its store
 CHECKPOINTS = LABSITE_HOME / "checkpoints"  # signed positions of the audit chains, out of the database's reach
 CHECKPOINT_KEY = functools.partial(keys.signing_key, LABSITE_HOME)
-LABSITE_URL = env.str(
-    "LABSITE_URL", default=f"http://{env.str('LABSITE_HOST', default='127.0.0.1')}:{env.str('LABSITE_PORT', default='8000')}"
-)
+SECRETS_KEYS = keys.SecretsKeys(LABSITE_HOME)  # wrap the data keys of workspaces
+LABSITE_URL = env.str("LABSITE_URL", default=url_of(env.str("LABSITE_HOST", default=""), env.str("LABSITE_PORT", default="")))
 
 # --- Security -----------------------------------------------------------------------------------------------------------------------------
 

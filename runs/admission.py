@@ -11,7 +11,8 @@ from typing import Any
 
 from workspaces import units
 
-FORM = 2  # of kept facts; a change of what is kept or of how it is decided makes a new one
+FORM = 3  # of kept facts; a change of what is kept or of how it is decided makes a new one
+DECIDED = (2, 3)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets
 
 
 class Answer(StrEnum):
@@ -76,6 +77,32 @@ class LimitFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaFacts:
+    """What the contract allows one person in a period, and what they have used of it; `under_way` of those may still give their place back."""
+
+    benchmark: str
+    allowed: int
+    period: str  # day, week, month
+    used: int
+    under_way: int
+    asked: int
+    until: str  # when the period ends, in the workspace's zone, in words
+
+    @property
+    def left(self) -> int:
+        return max(0, self.allowed - self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFacts:
+    """A secret that the agent's version names: does it hold, and whom is it not allowed to?"""
+
+    name: str
+    standing: str  # ready, missing, revoked
+    refuses: tuple[str, ...] = ()  # of "the agent worker", "the pool local", "the benchmark accuracy"
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that a decision rests on."""
 
@@ -84,6 +111,8 @@ class Facts:
     pool: PoolFacts
     holdout: HoldoutFacts
     limits: tuple[LimitFacts, ...] = ()
+    quota: QuotaFacts | None = None  # None: the contract limits no person
+    secrets: tuple[SecretFacts, ...] = ()
     is_approved: bool = False  # a person has said yes to what is above a limit that asks for approval
 
     def as_json(self) -> dict[str, Any]:
@@ -93,14 +122,17 @@ class Facts:
 
 def facts_from(kept: dict[str, Any]) -> Facts:
     """Facts as a certificate has kept them. Raises ValueError for a form that this version does not decide upon."""
-    if kept.get("form") != FORM:
-        raise ValueError(f"These facts are of form {kept.get('form', 1)}; this version of labsite decides upon form {FORM}.")
+    if kept.get("form") not in DECIDED:
+        forms = " and ".join(map(str, DECIDED))
+        raise ValueError(f"These facts are of form {kept.get('form', 1)}; this version of labsite decides upon forms {forms}.")
     return Facts(
         workspace=WorkspaceFacts(**{**kept["workspace"], "missing": tuple(kept["workspace"]["missing"])}),
         agent=AgentFacts(**{**kept["agent"], "pools": tuple(kept["agent"]["pools"])}),
         pool=PoolFacts(**kept["pool"]),
         holdout=HoldoutFacts(**{**kept["holdout"], "inputs": tuple(kept["holdout"]["inputs"])}),
         limits=tuple(LimitFacts(**limit) for limit in kept["limits"]),
+        quota=QuotaFacts(**kept["quota"]) if kept.get("quota") else None,
+        secrets=tuple(SecretFacts(**{**secret, "refuses": tuple(secret["refuses"])}) for secret in kept.get("secrets", ())),
         is_approved=kept["is_approved"],
     )
 
@@ -138,7 +170,10 @@ class Verdict:
 
 def decide(facts: Facts) -> Verdict:
     """One decision over all rules and limits."""
-    lines = [rule(facts) for rule in RULES] + [_limit(limit, is_approved=facts.is_approved) for limit in facts.limits]
+    lines = [rule(facts) for rule in RULES]
+    lines += [_secrets(facts.secrets)] if facts.secrets else []
+    lines += [_quota(facts.quota)] if facts.quota is not None else []
+    lines += [_limit(limit, is_approved=facts.is_approved) for limit in facts.limits]
     answers = {line.answer for line in lines}
     answer = Answer.REFUSE if Answer.REFUSE in answers else Answer.APPROVAL if Answer.APPROVAL in answers else Answer.PASS
     return Verdict(answer=answer, lines=tuple(lines))
@@ -203,6 +238,28 @@ def _slots(facts: Facts) -> Line:
 RULES: tuple[Callable[[Facts], Line], ...] = (_open, _allowed, _accepting, _apart, _untrained, _slots)
 
 
+def _secrets(secrets: tuple[SecretFacts, ...]) -> Line:
+    faults = [fault for secret in secrets if (fault := secret_fault(secret)) is not None]
+    words = " ".join(what for what, _ in faults) or f"It reads {', '.join(secret.name for secret in secrets)}."
+    return _rule("Secrets", not faults, words, " ".join(dict.fromkeys(way_out for _, way_out in faults)))
+
+
+def secret_fault(secret: SecretFacts) -> tuple[str, str] | None:
+    """Why a run may not read a secret, and the way out; None where it may."""
+    if secret.standing == "missing":
+        return f"There is no secret {secret.name} here.", "Make it, or publish a version of the agent that does not name it."
+    if secret.standing == "revoked":
+        return (
+            f"The secret {secret.name} was revoked.",
+            "Make a new one of that name, or publish a version of the agent that does not name it.",
+        )
+    if secret.refuses:
+        *before, last = secret.refuses
+        whom = f"{', '.join(before)} and {last}" if before else last
+        return f"The secret {secret.name} is not allowed to {whom}.", "Whoever manages secrets allows it on the secret's page."
+    return None
+
+
 def _rule(name: str, holds: bool, words: str, way_out: str) -> Line:
     return Line(name, Answer.PASS, words) if holds else Line(name, Answer.REFUSE, words, way_out)
 
@@ -243,6 +300,35 @@ def _words(limit: LimitFacts, total: int) -> str:
     span = {"week": "this week", "month": "this month", "now": "stored" if limit.unit == "storage_bytes" else "at once"}[limit.window]
     of = f"{units.figure(total, limit.unit)} of {units.figure(limit.amount, limit.unit)} {span}"
     return f"{of}; it asks for none." if limit.asked == 0 else f"{asked} more would make {of}."
+
+
+SPANS = {"day": "today", "week": "this week", "month": "this month"}
+
+
+def _quota(quota: QuotaFacts) -> Line:
+    """Runs that one person may ask for in a period. It refuses, whatever an approver says: more looks at a holdout make it no holdout."""
+    total = quota.used + quota.asked
+    is_over = total > quota.allowed
+    return Line(
+        name=f"Runs per person and {quota.period}",
+        answer=Answer.REFUSE if is_over else Answer.PASS,
+        words=f"{amount(quota.asked, 'runs')} more would make {total:,} of {quota.allowed:,} that one person may ask for on {quota.benchmark}"
+        f" {SPANS[quota.period]}.",
+        way_out=wait_words(quota) if is_over else "",
+        unit="runs", window=quota.period, mode="stop", allowed=quota.allowed, used=quota.used, reserved=0, asked=quota.asked,
+    )  # fmt: skip
+
+
+def wait_words(quota: QuotaFacts) -> str:
+    """From when the next is allowed, and what may allow it earlier."""
+    match quota.under_way:
+        case 0:
+            earlier = ""
+        case 1:
+            earlier = ", or earlier if the one under way ends without a score"
+        case many:
+            earlier = f", or earlier if one of the {many:,} under way ends without a score"
+    return f"The next is allowed from {quota.until}{earlier}."
 
 
 def amount(value: int, unit: str) -> str:

@@ -89,6 +89,23 @@ class Meter:
     is_over: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with its error on the axis of all of them, in percent of the width: `near` is ± one standard error, `far` the 95 %
+    interval, both None where no error is known; `beyond` is "low" or "high" where the value itself stands off the axis."""
+
+    at: str
+    near: tuple[str, str] | None = None
+    far: tuple[str, str] | None = None
+    beyond: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    ticks: tuple[Tick, ...]
+    rows: tuple[Interval | None, ...]  # None where there is no number to show
+
+
 def downsample(points: Sequence[Point], columns: int = WIDTH) -> list[Point]:
     """At most two points a column, its lowest and highest, in the order they came; a column of nothing but NaN keeps one.
 
@@ -311,3 +328,53 @@ def meter(spent: float, reserved: float, limit: float, pace: float | None = None
         pace="" if pace is None or not math.isfinite(pace) else f"{min(max(pace, 0), 1):.2%}",
         is_over=spent + reserved > limit,
     )
+
+
+NORMAL_95 = 1.959964  # standard errors to either side that hold 95 % of a normal distribution
+FENCES = 3.0  # quartile ranges beyond the quartiles from which on a value is left off the axis
+
+
+def intervals(values: Sequence[tuple[float, float | None]]) -> Intervals:
+    """(value, standard error) of each row on one axis; the first is the one that all are compared with, and always on it.
+
+    A value far from the others does not press them together: it is shown as standing beyond the axis. An interval widens the axis by at most the
+    span of the values and is cut there.
+    """
+    numbers = [(value, _error(error)) for value, error in values if math.isfinite(value)]
+    if not numbers:
+        return Intervals((), tuple(None for _ in values))
+    low, high = _axis(numbers)
+    marks = tuple(_x_tick(at, _share(at, low, high)) for at in ticks(low, high, 3) if math.isfinite(at))
+    return Intervals(marks, tuple(_interval(value, _error(error), low, high) if math.isfinite(value) else None for value, error in values))
+
+
+def _error(error: float | None) -> float:
+    """0 where there is none to draw."""
+    return error if error is not None and math.isfinite(error) and error > 0 else 0.0
+
+
+def _axis(numbers: Sequence[Point]) -> Point:
+    """The ends of the axis on which the values, and their intervals as far as they fit, are drawn."""
+    ordered = sorted(value for value, _ in numbers)
+    lower, upper = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
+    reach = FENCES * (upper / 2 - lower / 2) * 2 if len(ordered) >= 8 else math.inf
+    leader = numbers[0][0]
+    shown = [(value, error) for value, error in numbers if value == leader or not reach or lower - reach <= value <= upper + reach]
+    first, last = min(value for value, _ in shown), max(value for value, _ in shown)
+    widest = max(min(NORMAL_95 * error, LARGEST) for _, error in shown)
+    room = (last / 2 - first / 2) * 2 or widest
+    low = max(min(value - NORMAL_95 * error for value, error in shown), first - room, -LARGEST)
+    high = min(max(value + NORMAL_95 * error for value, error in shown), last + room, LARGEST)
+    return _bounds([low, high])
+
+
+def _interval(value: float, error: float, low: float, high: float) -> Interval:
+    def place(at: float) -> str:
+        return f"{100 * min(max(_share(at, low, high), 0.0), 1.0):.2f}%"
+
+    if not low <= value <= high:
+        return Interval(place(value), beyond="low" if value < low else "high")
+    if not error:
+        return Interval(place(value))
+    near, far = ((place(value - width), place(value + width)) for width in (error, NORMAL_95 * error))
+    return Interval(place(value), near, far)

@@ -1,12 +1,13 @@
 """What runs write while they run, into PostgreSQL in bulk: metric points as arrays, event lines as they are. Telemetry: no audit events.
 
 The position that has been read moves in the same transaction as what was read, so that a killed watcher neither loses nor doubles a line.
+Values of the run's secrets are blotted out of every text before it is kept.
 One call reads at most `MAX_PIECES` pieces of a file, so that a run that floods does not hold up those beside it.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from django.db import transaction
 from django.utils import timezone
@@ -28,6 +29,7 @@ from runs.pools.events import (
 )
 from runs.pools.lines import PIECE_BYTES, BadLine, BadLines, Point, parse_events, parse_metrics
 from runs.pools.sampling import PREFIX
+from runs.queries.secret import redactor_of
 from workspaces import scope
 from workspaces.audit import plain
 
@@ -131,6 +133,14 @@ def type_of(event: Event) -> str:
     return TELLING.get(type(event)) or ACTED_UPON[type(event)]
 
 
+def foreign_spend(event: Event, attempt: Attempt) -> str:
+    """Why spend cannot be counted: it is in another currency than the run's limits; empty where it can."""
+    if not isinstance(event, ApiSpend):
+        return ""
+    own = attempt.run.frozen["pool"]["currency"]
+    return "" if event.currency == own else f"spend in {event.currency} is not counted: this run's limits are in {own}"
+
+
 def is_too_deep(value: object) -> bool:
     """Is a value nested deeper than `MAX_DEPTH`? Deeper ones end the recursion of whoever copies or shows them."""
     layer = [value]
@@ -179,6 +189,9 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
 
 def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
     found, bad, consumed, lines = parse_metrics(chunk, watch.metrics_lines + 1)
+    redactor = redactor_of(attempt)
+    if redactor.may_be_in(chunk):
+        found = [replace(point, key=redactor.blot_text(point.key)) for point in found]
     points = [point for point in found if not point.key.startswith(PREFIX)]
     left_out = add_points(Run.objects.get(pk=attempt.run_id), points, attempt_number=attempt.number) if points else 0
     watch.metrics_lines += lines
@@ -201,13 +214,18 @@ def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
 
 def _take_events(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
     events, bad, consumed, lines = parse_events(chunk, watch.events_lines + 1)
+    redactor = redactor_of(attempt)
+    may_tell = redactor.may_be_in(chunk)
     sound = []
     for number, event in events:
         if is_too_deep(list(vars(event).values())):
             bad.count += 1
             bad.first.append(BadLine(number, f"nested deeper than {MAX_DEPTH}"))
+        elif strange := foreign_spend(event, attempt):
+            bad.count += 1
+            bad.first.append(BadLine(number, strange))
         else:
-            sound.append((number, event))
+            sound.append((number, redactor.blot_fields(event) if may_tell else event))
     left_out = add_lines(watch, attempt, sound) if sound else 0
     watch.events_lines += lines
     watch.events_bad += bad.count

@@ -20,7 +20,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
     "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),
-    "sweep_workspace": ("default", "runs.jobs.sweep.sweep_workspace"),
+    "tidy_workspace": ("default", "runs.jobs.tidy.tidy_workspace"),
 }
 
 WAITING_SECONDS = 10  # so long a bell is taken to wait; then another may be rung beside it

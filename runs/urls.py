@@ -1,14 +1,15 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
-from runs.views import approval, artifact, benchmark, compare, dataset, home, launch, log, metric, pool, queue, run, run_list, sweep
+from runs.views import approval, artifact, benchmark, compare, dataset, home, launch, log, metric, pool, queue, run, run_list, search, sweep
 from workspaces.access import Kind, Permission
-from workspaces.pages import page
+from workspaces.pages import page, site_page
 from workspaces.views import benchmark as registered_benchmark
 from workspaces.views import dataset as registered_dataset
 from workspaces.views import live_dataset
 from workspaces.views import pool as bound_pool
 
 urlpatterns = [
+    site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
     page("runs/", run_list.run_list, name="run-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/csv/", run_list.run_list_csv, name="run-list-csv", needs=Permission.VIEW, kind=Kind.RUN),
@@ -28,6 +29,7 @@ urlpatterns = [
     page("queue/", queue.queue, name="queue", needs=Permission.VIEW, kind=Kind.RUN),
     page("artifacts/", artifact.artifact_list, name="artifact-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("artifacts/<str:artifact>/", artifact.artifact, name="artifact", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page("artifacts/<str:artifact>/file/", artifact.artifact_file, name="artifact-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page(
         "approvals/<str:approval>/decide/",
         approval.approval_decide,
@@ -47,6 +49,7 @@ urlpatterns = [
         methods=("GET", "POST"),
     ),
     page("benchmarks/<str:benchmark>/", benchmark.benchmark, name="benchmark", needs=Permission.VIEW, kind=Kind.BENCHMARK),
+    page("benchmarks/<str:benchmark>/csv/", benchmark.benchmark_csv, name="benchmark-csv", needs=Permission.VIEW, kind=Kind.EVALUATION),
     page(
         "benchmarks/<str:benchmark>/edit/",
         registered_benchmark.benchmark_edit,
@@ -115,6 +118,7 @@ urlpatterns = [
     page("pools/", bound_pool.pool_list, name="pool-list", needs=Permission.VIEW, kind=Kind.POOL),
     page("pools/new/", bound_pool.pool_bind, name="pool-bind", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("GET", "POST")),
     page("pools/<str:pool>/", pool.pool, name="pool", needs=Permission.VIEW, kind=Kind.POOL),
+    page("pools/<str:pool>/test/", pool.pool_test, name="pool-test", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("POST",)),
     page(
         "pools/<str:pool>/change/",
         bound_pool.pool_change,

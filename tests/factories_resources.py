@@ -38,13 +38,8 @@ def settle(event: Draft, /, *, actor: Actor, **values: Any) -> int:
     return ledger.settle(event, run_label="a run", **values)
 
 
-@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def release(event: Draft, /, *, actor: Actor, **values: Any) -> None:
-    ledger.release(event, run_label="a run", **values)
-
-
 @command(Verb.ATTEMPT_STARTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def move(event: Draft, /, *, actor: Actor, **values: Any) -> datetime | None:
+def move(event: Draft, /, *, actor: Actor, **values: Any) -> ledger.Carried:
     return ledger.move(event, run_label="a run", **values)
 
 
@@ -71,6 +66,7 @@ def ask(
     subject_id: uuid.UUID | None = None,
     expires_in: timedelta = timedelta(days=1),
     quorum: int = 1,
+    token_id: uuid.UUID | None = None,
 ) -> Approval:
     assert actor.user is not None
     return approval_command.ask(
@@ -83,6 +79,7 @@ def ask(
         requested_by=actor.user,
         expires_in=expires_in,
         quorum=quorum,
+        token_id=token_id,
     )
 
 

@@ -223,15 +223,11 @@ def take_role(member: Membership) -> None:
 
 def workspaces_of(user: User) -> "list[Workspace]":
     """The workspaces that a person may enter, by name; looks at guardian's grants, so no scope need be open."""
-    return list(_entered_by(user))
+    return list(entered_by(user))
 
 
-def workspace_names_of(user: User) -> list[tuple[str, str]]:
-    """(name, slug) of the same, for the switcher of every page."""
-    return list(_entered_by(user).values_list("name", "slug"))
-
-
-def _entered_by(user: User) -> "QuerySet[Workspace]":
+def entered_by(user: User) -> "QuerySet[Workspace]":
+    """The same as a query, for callers that want less of it, or more besides."""
     if not user.is_active:
         return Workspace.objects.none()
     granted = WorkspaceGroupPermission.objects.filter(group__user=user, permission__codename=P.VIEW).values("content_object_id")

@@ -5,12 +5,13 @@ from typing import Any
 
 from workspaces.audit import Refusal
 from workspaces.file_paths import BadPath, clean_path
+from workspaces.models.secret import SECRET_NAME
 from workspaces.parameters import BadSchema, check_schema
 
 MAX_ARGUMENTS = 64
 MAX_NAMES = 32
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_SECRET = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_SECRET = re.compile(SECRET_NAME)
 _TOOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,19}")
 MAX_SLOTS = 1024

@@ -35,13 +35,18 @@ class Denied(PermissionError):
 
 
 class Refusal(Exception):  # a rule said no; nothing went wrong
-    """A rule says no. `reasons` are sentences that say what, the arithmetic and the way out; `field` names the input where it is one's fault."""
+    """A rule says no. `reasons` are sentences that say what, the arithmetic and the way out; `field` names the input where it is one's fault.
 
-    def __init__(self, *reasons: str, field: str = "", certificate: str = "") -> None:
+    `denied` is for rules about who may (a word on one's own request): it names the right whose use was tried, and the attempt is recorded as
+    one that a missing right denied.
+    """
+
+    def __init__(self, *reasons: str, field: str = "", certificate: str = "", denied: str = "") -> None:
         super().__init__(" ".join(reasons))
         self.reasons = reasons
         self.field = field
         self.certificate = certificate
+        self.denied = denied
 
 
 @dataclass(slots=True)
@@ -137,15 +142,20 @@ def command(
             if scope.current().shared is not None:
                 raise scope.ScopeError("What a share grant opened can be read, not written.")
             command_id = ids.uuid7()
-            with transaction.atomic(durable=True):
-                _tell_command(command_id)
-                check(actor, workspace_id, needs=needs, kind=kind, by_system=by_system, is_open=bool(public_reason))
-                draft = Draft(verb=verb)
-                result = body(draft, *args, **kwargs)
-                write_event(draft, actor=actor, command_id=command_id)
-                with connection.cursor() as cursor:
-                    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-                _tell_command(None)
+            try:
+                with transaction.atomic(durable=True):
+                    _tell_command(command_id)
+                    check(actor, workspace_id, needs=needs, kind=kind, by_system=by_system, is_open=bool(public_reason))
+                    draft = Draft(verb=verb)
+                    result = body(draft, *args, **kwargs)
+                    write_event(draft, actor=actor, command_id=command_id)
+                    with connection.cursor() as cursor:
+                        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+                    _tell_command(None)
+            except Refusal as refusal:
+                if refusal.denied:
+                    record_denial(actor=actor, permission=refusal.denied, kind=kind or "", where=f"{verb}: {refusal}")
+                raise
             return result
 
         setattr(run, "command", {"verb": verb, "needs": needs, "kind": kind, "by_system": by_system, "public_reason": public_reason})

@@ -7,6 +7,7 @@ nothing is available, and promises come from the source, so that accounts add up
 """
 
 import uuid
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Sum
@@ -18,7 +19,7 @@ from workspaces.models import LedgerEntry, Limit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
 from workspaces.windows import words
 
-__all__ = ["DoesNotFit", "Standing", "amount_words", "begin_month", "move", "name_of", "release", "reserve", "settle", "standings"]
+__all__ = ["DoesNotFit", "Standing", "amount_words", "begin_month", "move", "name_of", "reserve", "settle", "standings"]
 
 
 class DoesNotFit(Refusal):
@@ -56,10 +57,12 @@ def settle(
 ) -> int:
     """Enter what a run has spent once its end is confirmed: up to its reservation, the rest goes back, and what exceeds it is an overrun.
 
-    `reserved` is what the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is a moment of the window to
-    charge; it is needed where nothing was reserved. Returns the overrun.
+    `spent` is all that the run has spent; what was entered before in windows that have ended (`move`) is not entered again. `reserved` is what
+    the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is a moment of the window to charge; it is needed
+    where nothing was reserved. Returns the overrun.
     """
     _not_negative(spent)
+    spent -= entered(unit, run_id)
     within, overrun = min(spent, reserved), max(0, spent - reserved)
     for accounts in _held(event, unit, reserved, run_id, window_start):
         for debit, credit, amount, act in (
@@ -71,35 +74,57 @@ def settle(
     return overrun
 
 
-def release(
-    event: Draft, *, unit: str, reserved: int, run_id: uuid.UUID, run_label: str, window_start: datetime | None, reason: str = ""
-) -> None:
-    """Give back a reservation whole: the run never started."""
-    for accounts in _held(event, unit, reserved, run_id, window_start):
-        transfer(event, accounts.reserved, accounts.free_side, reserved, Act.RELEASE, run_id=run_id, run_label=run_label, reason=reason)
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a run holds after `move`: still reserved, and the start of the week that bears it."""
+
+    reserved: int
+    starts_at: datetime | None
 
 
 def move(
-    event: Draft, *, unit: str, reserved: int, run_id: uuid.UUID, run_label: str, window_start: datetime | None, now: datetime
-) -> datetime | None:
-    """Carry a reservation from a window that has ended into that of `now`, where the attempt starts; the start of its week.
+    event: Draft, *, unit: str, reserved: int, spent: int, run_id: uuid.UUID, run_label: str, window_start: datetime | None, now: datetime
+) -> Carried:
+    """Carry a reservation from a window that has ended into that of `now`, where the next attempt starts. What earlier attempts have spent
+    (`spent`, in all) is entered in the windows that they ran in, and only the rest is carried.
 
     Nothing happens while the window still runs. Raises DoesNotFit where a hard stop of the new window has no room: the run waits.
     """
-    starts_at = window_start
-    ended = [old for old in _held(event, unit, reserved, run_id, window_start) if old.window.ends_at <= now]
+    held = _held(event, unit, reserved, run_id, window_start)
+    ended = [accounts for accounts in held if accounts.window.ends_at <= now]
+    if not ended:
+        return Carried(reserved, window_start)
+    used = min(max(0, spent - entered(unit, run_id)), reserved)
+    rest, starts_at = reserved - used, window_start
     pairs = [(old, open_window(event, unit, old.source.window, now)) for old in ended]
     for _, new in pairs:
-        _stop_unless_it_fits(new, reserved, now)
+        _stop_unless_it_fits(new, rest, now)
+    for accounts in held:
+        transfer(
+            event,
+            accounts.reserved,
+            accounts.spent,
+            used,
+            Act.SPEND,
+            run_id=run_id,
+            run_label=run_label,
+            reason="spent before the window ended",
+        )
     for old, new in pairs:
         for debit, credit, reason in (
             (old.reserved, old.free_side, "into the next window"),
             (new.free_side, new.reserved, "from the window before"),
         ):
-            transfer(event, debit, credit, reserved, Act.MOVE, run_id=run_id, run_label=run_label, reason=reason)
+            transfer(event, debit, credit, rest, Act.MOVE, run_id=run_id, run_label=run_label, reason=reason)
         if old.source.window == Limit.Window.WEEK:
             starts_at = new.window.starts_at
-    return starts_at
+    return Carried(rest, starts_at)
+
+
+def entered(unit: str, run_id: uuid.UUID) -> int:
+    """What of a run's spending stands in the ledger already, as its weeks have it."""
+    spends = LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit, debit__window=Limit.Window.WEEK, act=Act.SPEND)
+    return spends.aggregate(total=Sum("amount"))["total"] or 0
 
 
 def begin_month(event: Draft, *, unit: str, now: datetime) -> None:

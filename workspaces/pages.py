@@ -12,10 +12,11 @@ from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django_htmx.middleware import HtmxDetails
 
 from workspaces import scope
-from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of, workspace_names_of
+from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import NotFound, User, Workspace
 from workspaces.queries.approval import count_for
+from workspaces.queries.notification import Bar, bar_of
 from workspaces.queries.workspace import find_workspace
 from workspaces.site_audit import record_site_denial
 
@@ -155,6 +156,7 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
         [
             ("Agents", "agent-list", Permission.VIEW),
             ("Pools", "pool-list", Permission.VIEW),
+            ("Secrets", "secret-list", Permission.VIEW),
             ("Queue", "queue", Permission.VIEW),
             ("Budget", "budget", Permission.VIEW),
         ],
@@ -183,21 +185,19 @@ class May:
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: workspace, actor, rights, rail, switcher and inbox."""
+    """Context processor: workspace, actor, rights, rail, switcher and what is unseen."""
     actor: Actor | None = getattr(request, "actor", None)
     rights: Rights = getattr(request, "rights", NONE)
     workspace: Workspace | None = getattr(request, "workspace", None) if rights.may_enter and scope.is_open() else None
     waiting = count_for(actor, rights) if workspace and actor else 0
+    bar = bar_of(actor, rights, is_in_workspace=workspace is not None) if actor else Bar([])
     return {
         "workspace": workspace,
         "actor": actor,
         "may": May(rights),
         "rail": _rail(request, workspace, rights, waiting) if workspace else [],
-        "inbox_count": waiting,
-        "my_workspaces": [
-            {"name": name, "slug": slug, "url": reverse("home", args=[slug])}
-            for name, slug in (workspace_names_of(actor.user) if actor and actor.user else [])
-        ],
+        "unseen": bar.unseen_words,
+        "my_workspaces": [{"name": name, "slug": slug, "url": reverse("home", args=[slug])} for name, slug in bar.workspaces],
     }
 
 

@@ -25,6 +25,8 @@ class SiteVerb(StrEnum):
     """Every verb of the installation's record."""
 
     INSTALLATION_STARTED = "installation.started"
+    SECRETS_KEY_RENEWED = "secrets_key.renewed"  # a verb
+    SECRETS_KEY_DESTROYED = "secrets_key.destroyed"  # a verb
     ENGINE_ADDED = "engine.added"
     ENGINE_CHANGED = "engine.changed"
     USER_CREATED = "user.created"

@@ -6,6 +6,7 @@ always holds exactly the bytes that it says. No text of a user ever becomes part
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -13,6 +14,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -40,9 +42,9 @@ class Store(Protocol):
     def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None: ...
     def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool: ...
     def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool: ...
-    def remove(self, workspace_id: uuid.UUID, sha256: str) -> None: ...
+    def remove_old(self, workspace_id: uuid.UUID, sha256: str, *, older_than_seconds: float) -> bool: ...
     def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]: ...
-    def sweep_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int: ...
+    def tidy_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,16 @@ class LocalStore:
         try:
             sha256, count = _write(temporary, chunks)
             target = self._folder(workspace_id, "blobs", sha256[:2]) / sha256
-            if target.exists():
-                os.utime(target)  # young again, so that a sweep of files without a row leaves it
-                temporary.unlink()
-            else:
-                temporary.rename(target)
+            with _held(target.parent):
+                is_new = not target.exists()
+                if is_new:
+                    temporary.rename(target)
+                else:
+                    os.utime(target)  # young again, so that tidying up leaves it until a row names it
+            if is_new:
                 _sync_folder(target.parent)
+            else:
+                temporary.unlink()
         except BaseException as error:
             temporary.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -87,16 +93,27 @@ class LocalStore:
         return self._place(workspace_id, sha256).is_file()
 
     def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool:
-        """Make a file young again, so that a sweep of files without a row leaves it; False where it is not there."""
+        """Make a file young again, so that tidying up leaves it until a row names it; False where it is not there."""
+        place = self._place(workspace_id, sha256)
         try:
-            os.utime(self._place(workspace_id, sha256))
+            with _held(place.parent):
+                os.utime(place)
         except FileNotFoundError:
             return False
         return True
 
-    def remove(self, workspace_id: uuid.UUID, sha256: str) -> None:
-        """Remove one file; no word where it is gone already. The caller knows that no row names it."""
-        self._place(workspace_id, sha256).unlink(missing_ok=True)
+    def remove_old(self, workspace_id: uuid.UUID, sha256: str, *, older_than_seconds: float) -> bool:
+        """Remove a file that has not been put or renewed for so long; False where it has been, or is gone. Nobody can make it young between the
+        look and the removal. The caller knows that no row named it when the look began."""
+        place = self._place(workspace_id, sha256)
+        try:
+            with _held(place.parent):
+                if place.stat().st_mtime >= time.time() - older_than_seconds:
+                    return False
+                place.unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]:
         """Hashes of the files that have not been put for so long."""
@@ -105,7 +122,7 @@ class LocalStore:
             if _SHA256.fullmatch(path.name) and path.stat().st_mtime < before:
                 yield path.name
 
-    def sweep_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int:
+    def tidy_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int:
         """Remove what a killed process left in `incoming/`; returns how many files."""
         before, count = time.time() - older_than_seconds, 0
         for path in self._base(workspace_id).glob("incoming/*"):
@@ -160,6 +177,17 @@ def _pieces(path: Path, start: int, end: int | None) -> Iterator[bytes]:
             yield piece
 
 
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Alone, among all processes of this machine, in making files of the folder young and in removing them. FileNotFoundError without the folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -194,7 +222,3 @@ def exists(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:
 
 def renew(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:
     return store_of(region).renew(workspace_id, sha256)
-
-
-def remove(region: str, workspace_id: uuid.UUID, sha256: str) -> None:
-    store_of(region).remove(workspace_id, sha256)

@@ -14,7 +14,7 @@ from django.http.request import UnreadablePostError
 
 from workspaces.audit import Refusal
 from workspaces.bundles import MAX_BYTES, BadBundle, read_bundle
-from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.commands.blob import SentFile, StoredFile, receive_file, receive_files
 from workspaces.store import CHUNK
 from workspaces.units import size
 
@@ -63,11 +63,12 @@ def form_files(request: HttpRequest, name: str) -> list[UploadedFile]:
 def receive_form_files(request: HttpRequest, name: str, *, has_header: bool = True) -> list[StoredFile]:
     """Stream every file of a form's field into the store, under the name that it was sent with."""
     announced_bytes(request)
-    return [receive_part(file, has_header=has_header) for file in form_files(request, name)]
+    return _receive_parts(form_files(request, name), has_header=has_header)
 
 
-def receive_part(file: UploadedFile, *, has_header: bool = True) -> StoredFile:
-    return receive_file(file.name or "", file.chunks(CHUNK), expected_bytes=file.size, has_header=has_header)
+def _receive_parts(files: list[UploadedFile], *, has_header: bool = True) -> list[StoredFile]:
+    sent = [SentFile(file.name or "", file.chunks(CHUNK), file.size) for file in files]
+    return receive_files(sent, announced_bytes=sum(file.size or 0 for file in files), has_header=has_header)
 
 
 def receive_bundle(request: HttpRequest, name: str) -> list[StoredFile]:
@@ -78,10 +79,11 @@ def receive_bundle(request: HttpRequest, name: str) -> list[StoredFile]:
     if not files:
         raise Refusal("An agent version needs its code: a zip, a tar.gz, or the files themselves.", field=name)
     if len(files) > 1 or not (files[0].name or "").lower().endswith((".zip", ".tar.gz", ".tgz")):
-        return [receive_part(file) for file in files]
+        return _receive_parts(files)
     try:
         with files[0].open() as archive:
-            return [receive_file(file.path, file.chunks, is_executable=file.is_executable) for file in read_bundle(cast(BinaryIO, archive))]
+            members = read_bundle(cast(BinaryIO, archive))
+            return receive_files(SentFile(file.path, file.chunks, is_executable=file.is_executable) for file in members)
     except BadBundle as error:
         raise Refusal(str(error), field=name) from error
 

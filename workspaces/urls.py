@@ -2,7 +2,20 @@
 
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
-from workspaces.views import agent, approval, budget, event, invitation, member, objective, preferences, token, workspace
+from workspaces.views import (
+    agent,
+    approval,
+    budget,
+    event,
+    invitation,
+    member,
+    notification,
+    objective,
+    preferences,
+    secret,
+    token,
+    workspace,
+)
 
 urlpatterns = [
     site_page("", workspace.start, name="start", needs="signed_in"),
@@ -56,7 +69,7 @@ urlpatterns = [
         methods=("POST",),
     ),
     page(
-        "invitations/<str:invitation>/<str:secret>/",
+        "invitations/<str:invitation>/<str:word>/",
         invitation.invitation_accept,
         name="invitation-accept",
         needs=None,
@@ -103,6 +116,33 @@ urlpatterns = [
     page("audit/csv/", event.event_list_csv, name="event-list-csv", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("audit/verify/", event.event_verify, name="event-verify", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("audit/<str:event>/", event.event, name="event", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
+    page("secrets/", secret.secret_list, name="secret-list", needs=Permission.VIEW, kind=Kind.SECRET),
+    page("secrets/new/", secret.secret_new, name="secret-new", needs=Permission.MANAGE_SECRET, kind=Kind.SECRET, methods=("GET", "POST")),
+    page("secrets/<str:secret>/", secret.secret, name="secret", needs=Permission.VIEW, kind=Kind.SECRET),
+    page(
+        "secrets/<str:secret>/change/",
+        secret.secret_change,
+        name="secret-change",
+        needs=Permission.MANAGE_SECRET,
+        kind=Kind.SECRET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "secrets/<str:secret>/rotate/",
+        secret.secret_rotate,
+        name="secret-rotate",
+        needs=Permission.MANAGE_SECRET,
+        kind=Kind.SECRET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "secrets/<str:secret>/revoke/",
+        secret.secret_revoke,
+        name="secret-revoke",
+        needs=Permission.MANAGE_SECRET,
+        kind=Kind.SECRET,
+        methods=("GET", "POST"),
+    ),
     page("budget/", budget.budget, name="budget", needs=Permission.VIEW, kind=Kind.BUDGET),
     page(
         "budget/limits/new/", budget.limit_set, name="limit-set", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, methods=("GET", "POST")
@@ -136,4 +176,13 @@ urlpatterns = [
     ),
     page("approvals/", approval.approval_list, name="approval-list", needs=Permission.VIEW, kind=Kind.APPROVAL),
     page("approvals/<str:approval>/", approval.approval, name="approval", needs=Permission.VIEW, kind=Kind.APPROVAL),
+    page("notifications/", notification.notification_list, name="notification-list", needs=Permission.VIEW),
+    page("notifications/seen/", notification.notification_seen_all, name="notification-seen-all", needs=Permission.VIEW, methods=("POST",)),
+    page(
+        "notifications/<str:notification>/seen/",
+        notification.notification_seen,
+        name="notification-seen",
+        needs=Permission.VIEW,
+        methods=("POST",),
+    ),
 ]

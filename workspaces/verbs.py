@@ -30,6 +30,11 @@ class Verb(StrEnum):
     POOL_BOUND = "pool.bound"
     POOL_CHANGED = "pool.changed"
     POOL_UNBOUND = "pool.unbound"
+    SECRET_CREATED = "secret.created"  # noqa: S105  # a verb
+    SECRET_CHANGED = "secret.changed"  # noqa: S105  # a verb
+    SECRET_ROTATED = "secret.rotated"  # noqa: S105  # a verb
+    SECRET_REVOKED = "secret.revoked"  # noqa: S105  # a verb
+    DATA_KEY_REWRAPPED = "data_key.rewrapped"
     LIMIT_SET = "limit.set"
     LIMIT_REMOVED = "limit.removed"
     APPROVAL_GIVEN = "approval.given"

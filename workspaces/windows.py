@@ -1,13 +1,15 @@
-"""Windows of a budget: weeks and months of the workspace's calendar, as half-open instants in UTC. Pure.
+"""Windows of a budget or a limit: days, weeks and months of the workspace's calendar, as half-open instants in UTC. Pure.
 
 A window begins with the first instant of its first local day. Where that midnight does not exist (the clock jumps over it), it begins at
-the jump; where it happens twice, at the first. So windows tile: each instant lies in exactly one week and one month.
+the jump; where it happens twice, at the first. So windows tile: each instant lies in exactly one day, one week and one month.
 """
 
+import functools
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 
 
@@ -26,6 +28,36 @@ class Window:
         whole = (self.ends_at - self.starts_at) // timedelta(seconds=1)
         gone = (moment - self.starts_at) // timedelta(seconds=1)
         return min(1000, max(0, 1000 * gone // whole))
+
+
+@functools.cache
+def zone_names() -> frozenset[str]:
+    """Names of all time zones. Read from the disk once: that takes milliseconds, and every launch asks."""
+    return frozenset(available_timezones())
+
+
+def window_of(period: str, moment: datetime, zone: str, week_start: int) -> Window:
+    """The day, week or month that `moment` (aware) lies in. ValueError for any other period."""
+    match period:
+        case "day":
+            return day_of(moment, zone)
+        case "week":
+            return week_of(moment, zone, week_start)
+        case "month":
+            return month_of(moment, zone)
+    raise ValueError(f"{period!r} is no period; there are day, week and month.")
+
+
+def day_of(moment: datetime, zone: str) -> Window:
+    """The calendar day that `moment` (aware) lies in; `zone` is an IANA name. A day that the zone's calendar left out belongs to nobody: the
+    window before it ends where the one after it begins."""
+    place = ZoneInfo(zone)
+    today = moment.astimezone(place).date()
+    while moment < first_instant(today, place):
+        today -= DAY
+    while moment >= (ends_at := first_instant(today + DAY, place)):
+        today += DAY
+    return Window(first_instant(today, place), ends_at)
 
 
 def week_of(moment: datetime, zone: str, week_start: int) -> Window:
@@ -61,7 +93,9 @@ def clock_of(zone: str) -> ZoneInfo:
 
 
 def first_instant(day: date, zone: ZoneInfo) -> datetime:
-    """The first instant, in UTC, at which the clock of `zone` shows `day` or a later day."""
+    """The first instant, in UTC, at which the clock of `zone` shows `day` or a later day. Days at the ends of the calendar, whose instants lie
+    beyond it elsewhere, are taken for those beside them."""
+    day = min(max(day, date.min + 2 * DAY), date.max - 2 * DAY)
     midnight = datetime.combine(day, time())
     early = midnight.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == midnight:

@@ -33,8 +33,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        host = WILDCARDS.get(self.host, self.host)
-        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+        return f"{url_of(self.host, str(self.port))}/"
 
     def refuse_taken(self, left_running: bool) -> None:
         """Raises StartError where another program listens here. After a killed start its web server is given time to end."""
@@ -68,6 +67,12 @@ class Address:
         finally:
             connection.close()
         return None if answer.status == 200 else f"{answer.status} {_compact(body)}"
+
+
+def url_of(host: str, port: str) -> str:
+    """Where the site is reached on this machine, as LABSITE_HOST and LABSITE_PORT (or their defaults) say; no slash at its end."""
+    reached = WILDCARDS.get(host, host)
+    return f"http://[{reached}]:{port or '8000'}" if ":" in reached else f"http://{reached}:{port or '8000'}"
 
 
 def _compact(body: str) -> str:

@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, artifact, ledger, queue, report, run, sweep
+from runs.api import approval, artifact, benchmark, ledger, queue, report, run, search, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -13,4 +13,6 @@ ROUTES: dict[str, Routes] = {
     "evaluations": artifact.evaluations,
     "approvals": approval.routes,
     "ledger": ledger.routes,
+    "search": search.routes,
+    "benchmarks": benchmark.routes,
 }

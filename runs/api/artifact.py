@@ -68,7 +68,7 @@ def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
     return {
         "id": artifact.public_id,
         "uuid": str(artifact.pk),
-        "url": reverse("artifact", args=[request.workspace.slug, artifact.public_id]),
+        "url": reverse("artifact-file", args=[request.workspace.slug, artifact.public_id]),
         "run_id": artifact.run.public_id,
         "name": artifact.name,
         "path": artifact.path,

@@ -71,7 +71,7 @@ def launch(request: ApiRequest, body: LaunchIn) -> Status[dict[str, Any]]:
 @routes.post("/runs/estimate", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EstimateOut)
 def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
     """What a launch would reserve and what every limit says; nothing is written."""
-    found = estimate(launch_request(body))
+    found = estimate(launch_request(body), person=request.actor.user)
     return {
         "verdict": found.verdict.answer,
         "limits": found.verdict.as_json(),

@@ -10,7 +10,8 @@ from runs.lifecycle import RunStatus
 from runs.models import Certificate, Run
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import thaw
-from workspaces.access import Actor, Kind, Permission
+from workspaces import scope
+from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command, plain
 from workspaces.commands import approval as generic
@@ -45,6 +46,8 @@ def _decide(
     run = Run.objects.select_for_update(no_key=True).get(pk=asked.subject_id)
     if seen_hash != asked.content_hash:
         raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    if approves and not rights_of(Actor.of(run.requested_by), scope.current_id()).allows(Permission.LAUNCH_RUN, Kind.RUN):
+        raise Refusal(f"{run.requested_by.label} may no longer launch runs here. Refuse the request, or give the right back first.")
     prepared = thaw(run)
     event.details["run"] = run.name
     before_vote, named = transaction.savepoint(), list(event.subjects)
@@ -52,7 +55,7 @@ def _decide(
         event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=prepared.content_hash
     )  # fmt: skip
     if status == Approval.Status.APPROVED:
-        facts = admission_facts(prepared, now=timezone.now(), is_approved=True)
+        facts = admission_facts(prepared, now=timezone.now(), person=run.requested_by, held=run, is_approved=True)
         verdict = decide(facts)
         if verdict.answer != Answer.PASS:
             transaction.savepoint_rollback(before_vote)

@@ -3,6 +3,7 @@
 What its run becomes of it is in `runs/commands/ending.py`."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db.models import Max
 from django.db.models.functions import Now
@@ -16,10 +17,13 @@ from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.at_once import runs_at_once
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
+from runs.queries.start import asked, rooms
+from runs.start import Waits, what_holds
 from workspaces import ids, ledger, scope
-from workspaces.access import Actor
+from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
+from workspaces.commands.secret import forget_values
 from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
@@ -27,19 +31,19 @@ from workspaces.verbs import Verb
 START_LEASE_SECONDS = 60  # how long a starter is left alone with its attempt; afterwards the watch takes it for dead
 
 
-class NoRoom(Refusal):
-    """The pool is full, or closed: nothing behind this run starts there now."""
+class NotYet(Refusal):
+    """The run may not start now; `waits` says why, and whom that holds back besides it."""
 
-
-class AtLimit(Refusal):
-    """The workspace runs as many at once as it may: nothing starts now, on whichever pool."""
+    def __init__(self, waits: Waits) -> None:
+        super().__init__(waits.words)
+        self.waits = waits
 
 
 @command(Verb.ATTEMPT_STARTED, needs=None, by_system=True)
 def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     """Claim a queued run for its pool: a slot of the pool and of the engine, room under the limit of runs at once, budget of this window.
 
-    Raises Refusal with what it waits for; then nothing has changed. NoRoom and AtLimit say that others would wait as well.
+    Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
     lock_ledger()
     run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
@@ -47,8 +51,8 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
     pool = Pool.objects.select_related("engine").get(pk=run.pool_id)
-    _room(run, pool)
-    _as_admitted(run, pool)
+    pool.engine = Engine.objects.select_for_update(no_key=True).get(pk=pool.engine_id)  # its places hold until the commit
+    _demand_start(run, pool)
     _into_window(event, run)
     event.about = run
     attempt_id = ids.uuid7()
@@ -112,7 +116,7 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, is
 
 @command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True)
 def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> Run:
-    """The pool refused and confirmed that nothing runs: the run fails, what is left of its reservation is released."""
+    """The pool could not start it, and bars a late start under its name: the run fails, what is left of its reservation is released."""
     run, attempt = locked(attempt)
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has started meanwhile.")
@@ -121,10 +125,12 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> 
     now = timezone.now().timestamp()
     ended = Exit(code=None, signal=None, started_at=now, ended_at=now, reason="not_started", peak_memory_bytes=None, cpu_seconds=None)
     close(event, run, attempt, ended, AttemptStatus.ENDED)
+    forget_values(attempt.key)  # nothing ran: nothing prints them
     if run.status == RunStatus.CANCELLING:
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
     else:
         end(event, run=run, status=RunStatus.FAILED, reason_code="could_not_start", reason=reason)
+    queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
     return run
 
 
@@ -138,56 +144,46 @@ def locked(attempt: Attempt) -> tuple[Run, Attempt]:
     return run, Attempt.objects.select_for_update(no_key=True).get(pk=attempt.pk)
 
 
-def _room(run: Run, pool: Pool) -> None:
-    busy = sum(Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS)).values_list("run__slots", flat=True))
-    if busy + run.slots > pool.slots:
-        raise NoRoom(f"{pool.slug} has {busy} of {pool.slots} slots taken; it starts when one is free.")
-    at_once = runs_at_once()
-    if at_once.is_full:
-        raise AtLimit(f"{at_once.words} It starts when one ends.")
-    if not pool.is_accepting or not pool.engine.is_accepting:
-        raise NoRoom(f"{pool.slug} takes no new work; it starts when the pool is opened again.")
-
-
-def _as_admitted(run: Run, pool: Pool) -> None:
-    """The pool must still be what the run was admitted on: a holdout that wanted isolation is not run without it because a pool was changed."""
-    admitted = run.frozen["pool"]["isolation"]
-    if pool.isolation != admitted:
-        raise NoRoom(
-            f"{pool.slug} now gives {pool.get_isolation_display()}, and the run was admitted on {Pool.Isolation(admitted).label}; "
-            "it starts when the pool is as it was. Cancel it and launch again to run on the pool as it is."
-        )
+def _demand_start(run: Run, pool: Pool) -> None:
+    """Ask the start rule; the ledger's lock and the engine's make its counts hold."""
+    rights = rights_of(Actor.of(run.requested_by), scope.current_id())
+    wants = asked(run, isolation=run.isolation, may_launch=rights.allows(Permission.LAUNCH_RUN, Kind.RUN))
+    waits = what_holds(wants, rooms([pool])[pool.pk], runs_at_once())
+    if waits is not None:
+        raise NotYet(waits)
 
 
 def _into_window(event: Draft, run: Run) -> None:
-    """A run is charged to the window in which its attempt starts: move every reservation there, or wait."""
+    """A run is charged to the window in which its attempt starts: carry every reservation there, or wait. What earlier attempts have used is
+    charged to theirs."""
     if run.budget_window_at is None:
         return
-    now, moved = timezone.now(), run.budget_window_at
-    for unit, reserved in ((Unit.GPU_MS, run.reserved_gpu_ms), (Unit.API_MICROS, run.reserved_api_micros)):
-        if reserved:
-            moved = ledger.move(
-                event, unit=unit, reserved=reserved, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at, now=now
-            ) or moved  # fmt: skip
-    if moved != run.budget_window_at:
-        event.change(run, budget_window_at=moved)
+    now = timezone.now()
+    changed: dict[str, Any] = {}
+    for unit, reserved, spent in (
+        (Unit.GPU_MS, "reserved_gpu_ms", run.spent_gpu_ms),
+        (Unit.API_MICROS, "reserved_api_micros", run.spent_api_micros),
+    ):
+        if held := getattr(run, reserved):
+            carried = ledger.move(
+                event, unit=unit, reserved=held, spent=spent, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at, now=now
+            )
+            changed |= {reserved: carried.reserved, "budget_window_at": carried.starts_at}
+    if changed.get("budget_window_at", run.budget_window_at) != run.budget_window_at:
+        event.change(run, **changed)
 
 
 def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
-    """Hold places on the engine, which all workspaces share. One attempt holds one row a slot; the row lock on the engine makes it exact."""
-    locked = Engine.objects.select_for_update(no_key=True).get(pk=engine.pk)
-    taken = set(EngineSlot.objects.filter(engine=locked).values_list("number", flat=True))
-    free = [number for number in range(locked.slots) if number not in taken][:slots]
-    if len(free) < slots:
-        raise NoRoom(
-            f"{locked.slug} has {len(taken)} of {locked.slots} places taken, some by other workspaces; it starts when one is free."
-        )
-    EngineSlot.objects.bulk_create([EngineSlot(engine=locked, number=number, attempt_id=attempt.pk) for number in free])
+    """Hold places on the engine, which all workspaces share: one row a slot. There are enough: its row is locked since they were counted."""
+    taken = set(EngineSlot.objects.filter(engine=engine).values_list("number", flat=True))
+    free = [number for number in range(engine.slots) if number not in taken][:slots]
+    EngineSlot.objects.bulk_create([EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free])
 
 
 def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
     """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token."""
-    api_micros = Watch.objects.values_list("api_spend_micros", flat=True).get(attempt=attempt)
+    # Locked: what the run is just reporting is taken in before its end, or refused (runs/commands/report.py).
+    api_micros = Watch.objects.select_for_update(no_key=True).values_list("api_spend_micros", flat=True).get(attempt=attempt)
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
     used = milliseconds * run.slots * run.frozen["pool"]["milli_gpu_per_slot"] // 1000 if ended.reason != "not_started" else 0

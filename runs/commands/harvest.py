@@ -9,9 +9,9 @@ from typing import Any
 
 from runs.models import Artifact, Evaluation, Run
 from runs.pools.events import Score
-from workspaces import scope
 from workspaces.audit import Draft
-from workspaces.models import Benchmark, Blob, Contract, NotFound, Pool, Workspace
+from workspaces.commands.blob import keep_blobs
+from workspaces.models import Benchmark, Contract, NotFound, Pool
 from workspaces.queries.registry import current_contract
 
 OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
@@ -69,7 +69,7 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
         if path in taken or path in chosen or len(path) > MAX_PATH:
             continue
         chosen[path] = entry
-    blobs = _blobs(event, chosen.values())
+    blobs = keep_blobs(event, chosen.values(), is_limited=False)
     rows = [
         Artifact(
             run=run, path=path, name=entry.name[:250], kind=entry.kind[:40] or "file", metadata=entry.metadata, blob=blobs[entry.sha256]
@@ -94,6 +94,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
             latest[benchmark.pk, score.metric] = (benchmark, score)
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
     kept_out: list[str] = []
+    unasked: list[str] = []
     subject = run.inputs.filter(kind="artifact").first()
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
@@ -106,6 +107,9 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         if benchmark.pk != run.benchmark_id and not _was_kept_apart(run, contract):
             kept_out.append(score.benchmark[:80])
             continue
+        if benchmark.pk != run.benchmark_id and contract.runs_per_person is not None:
+            unasked.append(score.benchmark[:80])  # a benchmark that counts its runs takes scores of those alone that were asked for on it
+            continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
             samples=score.samples, subject_artifact=subject.artifact if subject else None,
@@ -115,6 +119,8 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
     if kept_out:
         event.details["scores_without_isolation_from_the_holdout"] = sorted(set(kept_out))[:20]
+    if unasked:
+        event.details["scores_on_benchmarks_that_count_runs"] = sorted(set(unasked))[:20]
 
 
 def _was_kept_apart(run: Run, contract: Contract) -> bool:
@@ -128,16 +134,3 @@ def _benchmark(name: str) -> Benchmark | None:
         return Benchmark.objects.find(name)
     except NotFound:
         return None
-
-
-def _blobs(event: Draft, entries: Iterable[Collected]) -> dict[str, Blob]:
-    """The rows of stored files by hash; made where the content is new here, in one statement however many there are."""
-    sizes = {entry.sha256: entry.bytes for entry in entries}
-    region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
-    known = set(Blob.objects.filter(sha256__in=list(sizes)).values_list("sha256", flat=True))
-    fresh = [Blob(sha256=sha256, bytes=count, region=region) for sha256, count in sizes.items() if sha256 not in known]
-    Blob.objects.bulk_create(fresh, ignore_conflicts=True)  # an upload may have brought the same content this moment
-    rows = {blob.sha256: blob for blob in Blob.objects.filter(sha256__in=list(sizes))}
-    ours = {blob.pk for blob in fresh}
-    event.created(*(blob for blob in rows.values() if blob.pk in ours))
-    return rows

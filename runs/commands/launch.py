@@ -16,7 +16,8 @@ from runs.models import Certificate, QueueItem, Run, RunInput, Sweep
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
-from workspaces import ledger
+from runs.queries.replay import VERDICTS
+from workspaces import ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command, digest, plain
@@ -114,7 +115,8 @@ def _launch(
         _refuse_stopped(sweep)
     person = _person(actor)
     prepared = prepare(request)
-    facts = admission_facts(prepared, now=timezone.now())
+    now = timezone.now()
+    facts = admission_facts(prepared, now=now, person=person)
     verdict = decide(facts)
     certificate = certify(event, facts, verdict, prepared, asked_by=person)
     event.reason = request.reason
@@ -149,6 +151,7 @@ def _launch(
         content_hash=prepared.content_hash,
         slots=prepared.version.slots,
         wall_seconds=prepared.wall_seconds,
+        created_at=now,  # the instant that was decided upon: it counts in that period, not in one that begins meanwhile
     )
     held = verdict.answer == Answer.APPROVAL
     if held:
@@ -172,6 +175,7 @@ def _launch(
             reason=request.reason,
             requested_by=person,
             expires_in=timedelta(days=APPROVAL_DAYS),
+            token_id=actor.token_id,
         )
     else:
         admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
@@ -201,18 +205,13 @@ def enqueue(event: Draft, *, run: Run) -> None:
     now = timezone.now()
     item = QueueItem.objects.create(run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000))
     event.created(item)
-    queue.ring("dispatch_run", subject=run.pk)
+    queue.ring("dispatch_run", subject=scope.current_id())
 
 
 def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *, asked_by: User) -> Certificate:
     """Keep a decision with every limit and its arithmetic, whatever it says, and the facts that give it again."""
-    kinds = {
-        Answer.PASS: Certificate.Verdict.ADMITTED,
-        Answer.APPROVAL: Certificate.Verdict.APPROVAL,
-        Answer.REFUSE: Certificate.Verdict.REFUSED,
-    }
     certificate = Certificate.objects.create(
-        verdict=kinds[verdict.answer],
+        verdict=VERDICTS[verdict.answer],
         lines=verdict.as_json(),
         facts=facts.as_json(),
         request=prepared.frozen,

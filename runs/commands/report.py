@@ -1,6 +1,7 @@
 """What a run reports about itself through the API, with its own token: points and lines (telemetry), and artifacts (a command)."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from runs.pools.events import Event, read_event
 from runs.pools.lines import Point
 from runs.pools.sampling import PREFIX
 from runs.pools.values import MalformedError, check_text
+from runs.queries.secret import redactor_of
 from workspaces import ids
 from workspaces.access import Actor
 from workspaces.accounts import lock_ledger
@@ -29,25 +31,30 @@ def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
         if point.key.startswith(PREFIX):
             words = f"Point {number + 1}: keys below {PREFIX} are what labsite measures; choose another."
             raise Refusal(words, field=f"points.{number}.key")
+    redactor = redactor_of(attempt)
+    points = [replace(point, key=redactor.blot_text(point.key)) for point in points]
     with transaction.atomic():
         Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
+        _own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
         return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
 
 
 def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> int:
     """Append event lines, each checked like a line of events.jsonl; one bad line refuses all, naming it."""
     attempt = _own_attempt(actor, run)
+    redactor = redactor_of(attempt)
     found: list[Event] = []
     for number, body in enumerate(bodies, start=1):
         try:
             if ingest.is_too_deep(body):
                 raise MalformedError(f"nested deeper than {ingest.MAX_DEPTH}")
             check_text(body)
-            found.append(read_event(body))
+            found.append(redactor.blot_fields(read_event(body)))
         except (MalformedError, ValueError, RecursionError) as error:
             raise Refusal(f"Event {number}: {error}.", field=f"events.{number - 1}") from error
     with transaction.atomic():
         watch = Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
+        _own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
         sent = RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"]
         last = sent or ingest.API_LINES
         if last + len(found) > ingest.API_LINES + ingest.MAX_LINES:
@@ -69,7 +76,9 @@ def store_artifact(
 ) -> Artifact:
     """Keep a file that a run has sent while it runs."""
     lock_ledger()
-    _own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
+    attempt = _own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
+    redactor = redactor_of(attempt)
+    file, name, kind = replace(file, path=redactor.blot_text(file.path)), redactor.blot_text(name), redactor.blot_text(kind)
     if file.path.startswith(OWN_PATHS):
         raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
     if Artifact.objects.filter(run=run, path=file.path).exists():

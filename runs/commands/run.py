@@ -4,9 +4,10 @@ from django.utils import timezone
 
 from runs import queue
 from runs.commands.move import move
+from runs.commands.notification import tell_run_ended
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
-from workspaces import ledger
+from workspaces import ledger, scope
 from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -58,7 +59,7 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     move(event, run, RunStatus.CANCELLING, reason=reason[:1000])
     for attempt in Attempt.objects.select_for_update(no_key=True).filter(run=run, status__in=sorted(OPEN_ATTEMPTS)):
         event.change(attempt, cancel_asked_at=timezone.now())
-    queue.ring("watch_attempts", subject=run.pk)
+    queue.ring("watch_attempts", subject=scope.current_id())
     return run
 
 
@@ -75,7 +76,7 @@ def _why_not(run: Run) -> str:
 
 
 def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", reason: str = "") -> None:
-    """Move a run to its terminal status, once: leave the queue, settle what was reserved against what was used."""
+    """Move a run to its terminal status, once: leave the queue, settle what was reserved against what was used, tell whoever asked."""
     for item in QueueItem.objects.filter(run=run):
         event.deleting(item)
         item.delete()
@@ -92,9 +93,11 @@ def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", rea
     if any(overrun.values()):  # the alarm: the event of this end is about that, and home says it (workspaces.queries.overrun)
         event.verb = Verb.RUN_OVERRAN
         event.details["overrun"] = {unit: amount for unit, amount in overrun.items() if amount}
+    before = RunStatus(run.status)
     move(
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
         ended_at=timezone.now(),
     )  # fmt: skip
+    tell_run_ended(run, before=before)
     if run.sweep_id is not None:
         queue.ring("advance_sweep", subject=run.sweep_id)

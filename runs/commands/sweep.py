@@ -8,6 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from runs import queue
+from runs.commands.notification import tell_sweep_ended
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL
 from runs.models import Run, Sweep
@@ -54,7 +55,7 @@ def _create(
     event: Draft, *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str, sweep_id: uuid.UUID | None
 ) -> Sweep:
     person = _person(actor)
-    plan = plan_sweep(request, space)
+    plan = plan_sweep(request, space, person=person)
     found, prepared = plan.space, plan.prepared
     if plan.misfit:
         raise Refusal(plan.misfit, field="space")
@@ -127,6 +128,7 @@ def end_sweep(event: Draft, *, actor: Actor, sweep: Sweep) -> Sweep:
     if sweep.status != Sweep.Status.RUNNING:
         raise Refusal(f"{sweep.name} is {sweep.get_status_display().lower()} already.")
     event.change(sweep, status=Sweep.Status.ENDED, ended_at=timezone.now())
+    tell_sweep_ended(sweep)
     return sweep
 
 
@@ -161,6 +163,7 @@ def _stop(event: Draft, sweep: Sweep, reason: str) -> Sweep:
     event.reason = reason[:1000]
     event.change(sweep, status=Sweep.Status.STOPPED, reason=reason[:1000], ended_at=timezone.now())
     event.details["launched"] = f"{launched(sweep)} of {sweep.members}"
+    tell_sweep_ended(sweep)
     return sweep
 
 

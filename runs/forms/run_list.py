@@ -7,7 +7,9 @@ from django import forms
 from django.http import QueryDict
 
 from runs.lifecycle import RunStatus
-from runs.queries.run_list import GROUPS, SORTS, Choices, RunFilter
+from runs.queries.run_columns import LONGEST_NAME
+from runs.queries.run_list import GROUPS, Choices, RunFilter
+from runs.queries.run_order import known_sort
 
 GROUP_WORDS = {"waiting": "waiting", "active": "under way", "ended": "ended", "failures": "failed in some way"}
 NAMES = {
@@ -36,7 +38,7 @@ class RunFilterForm(forms.Form):
         required=False, widget=forms.DateInput(attrs={"type": "date"}), error_messages={"invalid": "Write the day as 2026-11-28."}
     )
     failures = forms.CharField(required=False, max_length=6)
-    sort = forms.CharField(required=False, max_length=10)
+    sort = forms.CharField(required=False, max_length=LONGEST_NAME + 1)
 
     def __init__(self, query: QueryDict, choices: Choices) -> None:
         super().__init__(query)
@@ -71,7 +73,7 @@ class RunFilterForm(forms.Form):
             person=given.get("person", ""),
             since=given.get("since"),
             hides_failures=given.get("failures") == "hidden",
-            sort=next((sort for sort in SORTS if sort == given.get("sort")), "newest"),
+            sort=known_sort(given.get("sort", "")),
         )
 
     def chips(self) -> list[tuple[str, str]]:
@@ -92,7 +94,7 @@ class RunFilterForm(forms.Form):
         return value[:60]
 
 
-def with_query(query: QueryDict, **changes: str | None) -> str:
+def with_query(query: QueryDict, **changes: str | Sequence[str] | None) -> str:
     """A query string like `query` with some parameters set or, by None, removed; begins at the first page. Always starts with `?`."""
-    kept = {key: value for key, value in query.items() if key not in changes and key != "after" and value}
-    return "?" + urlencode(kept | {key: value for key, value in changes.items() if value is not None})
+    kept = {key: [value for value in values if value] for key, values in query.lists() if key not in changes and key != "after"}
+    return "?" + urlencode(kept | {key: value for key, value in changes.items() if value is not None}, doseq=True)

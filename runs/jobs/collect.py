@@ -2,7 +2,7 @@
 
 A try that is cut off, by its time limit, a full disk or a killed worker, has kept whole files, and the next one goes on behind them. A run
 never waits for ever: after `PATIENCE_SECONDS` without a file it ends with what was kept, says so, and its folder stays in the pool, where
-the sweep comes back for it once an hour (`kept_back`).
+tidying up (`runs/jobs/tidy.py`) comes back for it once an hour (`kept_back`).
 """
 
 import uuid
@@ -30,6 +30,7 @@ from runs.queue import ring
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.commands.secret import forget_values
 from workspaces.store import StoreFull
 
 log = structlog.get_logger(__name__)
@@ -77,13 +78,14 @@ def collect_attempt(actor: Actor, subject: uuid.UUID) -> None:
 
 
 def remove_folder(place: Pool, attempt: Attempt) -> None:
-    """Remove what was collected. Where that fails, or we die before, the sweep does it."""
+    """Remove what was collected. Where that fails, or we die before, tidying up does it."""
     try:
         place.remove(scope.current_id().hex, attempt.key)
     except PoolError as error:
         log.warning("run folder not removed", attempt=attempt.key, reason=error.reason)
     else:
         Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_REMOVED)
+        forget_values(attempt.key)
         KeptFile.objects.filter(attempt=attempt).delete()
 
 

@@ -3,59 +3,95 @@
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
+from django.db.models import Q
+from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
-from runs.commands.attempt import AtLimit, NoRoom, fail_start, mark_running, start_attempt
+from runs.commands.attempt import NotYet, fail_start, mark_running, start_attempt
+from runs.commands.secret import hand_out
 from runs.jobs import lease
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS
-from runs.models import Attempt, QueueItem
+from runs.models import Attempt, QueueItem, Run
 from runs.place import place_of
-from runs.pools.base import PoolError, Status
+from runs.pools.base import Pool, PoolError, Status
+from runs.queries.at_once import runs_at_once
 from runs.queries.order import order_of
+from runs.queries.start import ADMITTED_ON, asked, lacks_budget, launchers, rooms, windows
 from runs.reservation import GRACE_SECONDS
+from runs.start import Holds, Waits, what_holds
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.sealing import BrokenSeal
 
 log = structlog.get_logger(__name__)
 
-BATCH = 50  # runs looked at in one ring; the clock rings again
+HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
+
+BATCH = 50  # runs started in one ring; the clock rings again
+PAGE = 500
 
 
 @job
-def dispatch_run(actor: Actor, run_id: uuid.UUID) -> None:
-    """Start whatever may start, in the queue's order. On a full pool nothing passes the run that waits first; other pools go on."""
+def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
+    """Start whatever may start, in the queue's order, however many wait before it for something of their own."""
     full: set[uuid.UUID] = set()
-    passed: set[uuid.UUID] = set()
-    for _ in range(BATCH):
-        waiting = QueueItem.objects.exclude(pool_id__in=full).exclude(pk__in=passed)
-        item = waiting.select_related("run").order_by("-priority", "position_key").first()
-        if item is None:
-            return
-        passed.add(item.pk)
-        try:
-            attempt = start_attempt(actor=actor, run=item.run)
-        except NoRoom:
-            full.add(item.pool_id)  # the page works out and shows what it waits for
-            continue
-        except AtLimit:
-            return
-        except Refusal:
-            continue  # another dispatcher has it, or its budget's window has no room: those behind it may pass
-        except BaseTimeoutException:
-            raise
-        except Exception:
-            log.exception("run could not be started", run=item.run_id.hex)
-            continue  # one bad row may not keep the others waiting; `doctor` names it
-        try:
-            submit(actor, attempt)
-        except Refusal as moved_on:
-            log.info("attempt moved on", attempt=attempt.key, reason=str(moved_on))
-        finally:
-            lease.release_open(attempt.pk)  # the watcher may look now
+    started, after = 0, None
+    at_once, may_launch, stops = runs_at_once(), launchers(), windows(timezone.now())
+    while page := _page(full, after):
+        room = rooms([item.pool for item in page])
+        for item in page:
+            after = (item.priority, item.position_key)
+            if item.pool_id in full:
+                continue
+            wants = asked(
+                item.run, isolation=item.isolation, may_launch=item.run.requested_by_id in may_launch, budget=lacks_budget(item.run, stops)
+            )  # fmt: skip
+            waits = what_holds(wants, room[item.pool_id], at_once) or _start(actor, item.run)
+            if waits is None:
+                started += 1
+                at_once, room = runs_at_once(), rooms([entry.pool for entry in page])
+            elif waits.holds == Holds.ALL:
+                return
+            elif waits.holds == Holds.POOL:
+                full.add(item.pool_id)
+            if started == BATCH:
+                return
+
+
+def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
+    """The next of the queue behind `after`, without those of pools that are full."""
+    waiting = QueueItem.objects.exclude(pool_id__in=full).select_related("run__requested_by", "pool__engine").defer(*HEAVY)
+    if after is not None:
+        priority, key = after
+        waiting = waiting.filter(Q(priority__lt=priority) | Q(priority=priority, position_key__gt=key))
+    return list(waiting.annotate(isolation=ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
+
+
+def _start(actor: Actor, run: Run) -> Waits | None:
+    """Claim a run and hand it to its pool; what it still waits for, or None where it was claimed."""
+    try:
+        attempt = start_attempt(actor=actor, run=run)
+    except NotYet as not_yet:
+        return not_yet.waits
+    except Refusal as moved_on:
+        return Waits(Holds.RUN, str(moved_on), "")  # another dispatcher has it, or its window has no room
+    except BaseTimeoutException:
+        raise
+    except Exception as fault:
+        log.exception("run could not be started", run=run.pk.hex)  # one bad row may not keep the others waiting
+        return Waits(Holds.RUN, f"labsite could not start it: {type(fault).__name__}.", "The worker's log has more.", needs_somebody=True)
+    try:
+        submit(actor, attempt)
+    except Refusal as moved_on:
+        log.info("attempt moved on", attempt=attempt.key, reason=str(moved_on))
+    finally:
+        lease.release_open(attempt.pk)  # the watcher may look now
+    return None
 
 
 def submit(actor: Actor, attempt: Attempt) -> None:
@@ -76,14 +112,30 @@ def submit(actor: Actor, attempt: Attempt) -> None:
             place.cancel(workspace, attempt.key, grace_seconds=GRACE_SECONDS)
         return
     try:
-        place.submit(order_of(attempt))
+        values = hand_out(attempt)
+    except (Refusal, BrokenSeal) as refused:  # a secret that was there at admission may not be read any more
+        give_up(actor, place, attempt, f"It could not start. {refused}")
+        return
+    try:
+        place.submit(order_of(attempt, values))
         seen = place.observe(workspace, attempt.key)
     except PoolError as error:
         log.warning("attempt not started", attempt=attempt.key, reason=error.reason)
-        with suppress(PoolError):
-            if place.observe(workspace, attempt.key).status == Status.MISSING:
-                fail_start(actor=actor, attempt=attempt, reason=f"The pool could not start it: {error.reason}.")
+        give_up(actor, place, attempt, f"The pool could not start it: {error.reason}.")
         return
     if seen.status == Status.RUNNING or (seen.exit is not None and seen.exit.has_run):
         started_at = datetime.fromtimestamp(seen.exit.started_at, UTC) if seen.exit else None
         mark_running(actor=actor, attempt=attempt, started_at=started_at)
+
+
+def give_up(actor: Actor, place: Pool, attempt: Attempt, reason: str) -> None:
+    """Fail an attempt that could not be started, once its name is barred: whoever else is still staging it cannot start it any more. Where it
+    cannot be barred, or runs after all, nothing changes, and the watch looks again."""
+    workspace = scope.current_id().hex
+    with suppress(PoolError):
+        if place.observe(workspace, attempt.key).status not in (Status.MISSING, Status.PENDING, Status.EXITED):
+            return
+        place.cancel(workspace, attempt.key, grace_seconds=0)
+        seen = place.observe(workspace, attempt.key)
+        if seen.exit is not None and not seen.exit.has_run:
+            fail_start(actor=actor, attempt=attempt, reason=reason)

@@ -8,6 +8,7 @@ from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_a
 from runs.jobs import lease
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import READABLE, Pool, PoolError
+from runs.queries.secret import redactor_of
 from workspaces import scope, store
 from workspaces.models import Workspace
 from workspaces.units import plural
@@ -25,11 +26,13 @@ class TurnOver(Exception):
 
 
 class Keeper:
-    """Collects one attempt under a lease, which it renews while bytes flow. `notes` say what was left out, and why."""
+    """Collects one attempt under a lease, which it renews while bytes flow. `notes` say what was left out, and why. Values of its secrets are
+    blotted out of logs, lines and names of files; what is in an output is the run's own work and stays as it is."""
 
     def __init__(self, place: Pool, attempt: Attempt) -> None:
         self._place, self._attempt = place, attempt
         self._workspace = Workspace.objects.get(pk=scope.current_id())
+        self._redactor = redactor_of(attempt)
         self._known = {row.path: row for row in KeptFile.objects.filter(attempt=attempt)}
         self._began = self._renewed = time.monotonic()
         self._has_more = False
@@ -46,7 +49,7 @@ class Keeper:
                 self.notes.setdefault("records_left_out", {})[name] = error.reason
                 continue
             if first:
-                self._keep(path, None, self._record(name))
+                self._keep(path, None, self._redactor.blot_stream(self._record(name)))
 
     def keep_outputs(self) -> None:
         """Every output. Raises TurnOver, PoolError where they cannot be listed, StoreFull where the store has no room; one that cannot be read is
@@ -54,16 +57,16 @@ class Keeper:
         listed = self._place.outputs(self._workspace.pk.hex, self._attempt.key)
         names_too_long = []
         for entry in listed[:MAX_OUTPUTS]:
-            path = _path_of(entry.path, self._attempt)
+            path = _path_of(self._redactor.blot_text(entry.path), self._attempt)
             if len(path) > MAX_PATH:
-                names_too_long.append(entry.path[:200])
+                names_too_long.append(path[:200])
                 continue
             try:
                 self._keep(path, entry.bytes, self._output(entry.path))
             except PoolError:
-                self.unreadable.append(entry.path[:200])
+                self.unreadable.append(path[:200])
         named = _named(self._attempt)
-        missing = sorted(named.keys() - {entry.path for entry in listed})
+        missing = sorted(named.keys() - {self._redactor.blot_text(entry.path) for entry in listed})
         self.notes |= {
             "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
             "outputs_not_plain_files": getattr(listed, "skipped", 0),

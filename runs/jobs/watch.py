@@ -16,16 +16,17 @@ from runs import ingest
 from runs.commands.attempt import end_attempt, fail_start, mark_running
 from runs.jobs import lease
 from runs.jobs.collect import keep_lines, remove_folder
-from runs.jobs.dispatch import submit
+from runs.jobs.dispatch import give_up, submit
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Pool, PoolError, Status
 from runs.reservation import GRACE_SECONDS
-from workspaces import scope
+from workspaces import ledger, scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.models import Unit
 
 log = structlog.get_logger(__name__)
 
@@ -143,7 +144,7 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
         if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
         elif now - attempt.created_at > timedelta(seconds=PATIENCE_SECONDS):
-            fail_start(actor=actor, attempt=attempt, reason="The pool could not start it, however often it was asked.")
+            give_up(actor, place, attempt, "The pool could not start it, however often it was asked.")
         else:
             submit(actor, attempt)
         return
@@ -159,7 +160,8 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
 
 def _has_spent_all(run: Run, attempt_micros: int) -> bool:
     """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much."""
-    spent = run.spent_api_micros + attempt_micros
+    before = run.spent_api_micros - ledger.entered(Unit.API_MICROS, run.pk) if run.spent_api_micros else 0  # a past week bears the rest
+    spent = before + attempt_micros
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 

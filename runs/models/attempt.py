@@ -76,6 +76,11 @@ class Watch(Telemetry):
             *same_workspace("watch", "attempt"),
             models.UniqueConstraint(fields=["workspace", "attempt"], name="watch_once"),
         ]
+        # What housekeeping asks each minute, of all attempts that ever were.
+        indexes = [
+            models.Index(fields=["workspace", "attempt"], condition=~models.Q(observed__in=["removed", "kept"]), name="watch_folder_there"),
+            models.Index(fields=["workspace", "attempt"], condition=models.Q(observed="kept"), name="watch_folder_kept"),
+        ]
 
 
 class KeptFile(Telemetry):

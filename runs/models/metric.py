@@ -57,3 +57,5 @@ class RunLine(Telemetry):
             *same_workspace("runline", "attempt"),
             models.UniqueConstraint(fields=["workspace", "attempt", "number"], name="runline_once"),
         ]
+        # The newest of the few among the millions, for the home page.
+        indexes = [models.Index(fields=["workspace", "-id"], condition=models.Q(type="memory_write"), name="runline_memory_writes")]

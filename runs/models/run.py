@@ -93,6 +93,10 @@ class Run(Owned):
             models.Index(fields=["workspace", "status", "-created_at"], name="run_by_status"),
             models.Index(fields=["workspace", "benchmark", "-created_at"], name="run_by_benchmark"),
             models.Index(fields=["workspace", "agent", "-created_at"], name="run_by_agent"),
+            # Does a later run stand for this member of a sweep?
+            models.Index(
+                fields=["workspace", "sweep", "sweep_member"], condition=models.Q(retry_of__isnull=False), name="run_sweep_retries"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -152,4 +156,7 @@ class QueueItem(Owned):
             *same_workspace("queueitem", "run", "pool"),
             models.UniqueConstraint(fields=["workspace", "run"], name="queueitem_once"),
         ]
-        indexes = [models.Index(fields=["workspace", "pool", "-priority", "position_key"], name="queueitem_order")]
+        indexes = [
+            models.Index(fields=["workspace", "pool", "-priority", "position_key"], name="queueitem_order"),
+            models.Index(fields=["workspace", "-priority", "position_key"], name="queueitem_order_of_all"),
+        ]

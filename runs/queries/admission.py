@@ -4,18 +4,24 @@ until it commits."""
 from datetime import datetime
 
 from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, WorkspaceFacts
+from runs.models import Run
 from runs.queries.at_once import count_at_work
 from runs.queries.frozen import Prepared
+from runs.queries.quota import quota_of
+from runs.queries.secret import secret_facts
 from workspaces import scope
-from workspaces.models import DatasetVersion, Unit, Workspace
+from workspaces.models import DatasetVersion, Unit, User, Workspace
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
 
 
-def admission_facts(prepared: Prepared, *, now: datetime, is_approved: bool = False) -> Facts:
+def admission_facts(prepared: Prepared, *, now: datetime, person: User | None, held: Run | None = None, is_approved: bool = False) -> Facts:
+    """`person` is whom the run counts for. `held` is a run that waits for its approval: it counts in the period in which it was asked for."""
     workspace = Workspace.objects.get(pk=scope.current_id())
     version, pool, contract = prepared.version, prepared.pool, prepared.contract
     asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros, Unit.STORAGE_BYTES: 0, Unit.RUNS: 1}
+    asked_at = held.created_at if held is not None else now
+    quota = quota_of(contract, person, now=asked_at, workspace=workspace, but=held.pk if held is not None else None)
     return Facts(
         workspace=WorkspaceFacts(
             name=workspace.name,
@@ -59,5 +65,7 @@ def admission_facts(prepared: Prepared, *, now: datetime, is_approved: bool = Fa
             )
             for standing in standings(now=now, runs_at_once=count_at_work(), workspace=workspace)
         ),
+        quota=quota.as_facts() if quota is not None else None,
+        secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
         is_approved=is_approved,
     )

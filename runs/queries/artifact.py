@@ -1,9 +1,15 @@
-"""Artifacts of the workspace, newest first."""
+"""Artifacts of the workspace, newest first, and what came of them."""
 
-from runs.models import Artifact
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+
+from runs.models import Artifact, Evaluation, Run, RunInput
+from workspaces.models import DatasetPiece
 from workspaces.queries.paging import Page, newest_first
 
 RECORDS = ("log", "lines")  # kinds of what every run leaves behind of itself; the others are what it was run for
+USES_SHOWN = 20
 
 
 def page_of_artifacts(*, text: str = "", kind: str = "", records: bool = False, cursor: str = "") -> Page[Artifact]:
@@ -20,3 +26,59 @@ def page_of_artifacts(*, text: str = "", kind: str = "", records: bool = False, 
 def kinds() -> list[str]:
     """Kinds of results that there are."""
     return list(Artifact.objects.exclude(kind__in=RECORDS).order_by("kind").values_list("kind", flat=True).distinct()[:100])
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactUses:
+    """What came of an artifact. Each list is cut; the counts are of all."""
+
+    readers: list[Run]
+    readers_count: int
+    scores: list[Evaluation]
+    scores_count: int
+    pieces: list[DatasetPiece]
+
+
+def uses_of_artifact(artifact: Artifact) -> ArtifactUses:
+    """The runs that read it, the scores that rest on it (measured of it, or by a run that read it), the live datasets that it is a piece of."""
+    readers = Run.objects.filter(inputs__artifact=artifact)
+    scores = Evaluation.objects.filter(Q(subject_artifact=artifact) | Q(run__in=readers.values("pk")))
+    pieces = DatasetPiece.objects.filter(made_by_run_id=artifact.run_id, blob=artifact.blob_id)
+    return ArtifactUses(
+        readers=list(readers.select_related("agent").order_by("-created_at", "-pk")[:USES_SHOWN]),
+        readers_count=readers.count(),
+        scores=list(scores.select_related("run", "benchmark", "contract").order_by("-created_at", "-pk")[:USES_SHOWN]),
+        scores_count=scores.count(),
+        pieces=list(pieces.select_related("dataset", "window").order_by("dataset__slug", "number")[:USES_SHOWN]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What a run has added to one live dataset and stands in one window; `window` is empty where it still waits. Slugs."""
+
+    dataset: str
+    window: str
+    pieces: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunUses:
+    """What came of a run's outputs."""
+
+    readers: list[Run]
+    readers_count: int
+    grown: list[Grown]
+
+
+def uses_of_run(run: Run) -> RunUses:
+    """The runs that read what it left, and what it has added to live datasets."""
+    readers = Run.objects.filter(pk__in=RunInput.objects.filter(artifact__run=run).values("run"))
+    pieces = DatasetPiece.objects.filter(made_by_run_id=run.pk).values("dataset__slug", "window__slug")
+    sums = pieces.annotate(pieces=Count("pk"), sum=Sum("records")).order_by("dataset__slug", "window__window_number", "window__slug")
+    return RunUses(
+        readers=list(readers.order_by("-created_at", "-pk")[:USES_SHOWN]),
+        readers_count=readers.count(),
+        grown=[Grown(row["dataset__slug"], row["window__slug"] or "", row["pieces"], row["sum"]) for row in sums[:USES_SHOWN]],
+    )

@@ -1,27 +1,9 @@
 """How many runs of the workspace are at work, and how many may be: the one count that admission, dispatch and pages go by."""
 
-from dataclasses import dataclass
-
 from runs.lifecycle import ACTIVE
 from runs.models import Run
+from runs.start import AtOnce
 from workspaces.models import Limit, Unit
-
-
-@dataclass(frozen=True, slots=True)
-class AtOnce:
-    """`allowed` is the hard stop, at which runs wait; None without one. A limit that only warns lets them start."""
-
-    running: int
-    allowed: int | None
-
-    @property
-    def is_full(self) -> bool:
-        return self.allowed is not None and self.running >= self.allowed
-
-    @property
-    def words(self) -> str:
-        """Why one more has to wait, where it is full."""
-        return f"{self.running} of {self.allowed} runs run at once."
 
 
 def runs_at_once() -> AtOnce:

@@ -1,9 +1,11 @@
-"""What used a dataset: the runs that read one of its versions."""
+"""What used a dataset, the runs that read one of its versions; and who made a window, the runs whose pieces it holds."""
 
 from dataclasses import dataclass
 
+from django.db.models import Count, Min, Sum
+
 from runs.models import Run, RunInput
-from workspaces.models import Dataset
+from workspaces.models import Dataset, DatasetPiece
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +19,19 @@ def uses_of(dataset: Dataset, *, limit: int = 20) -> tuple[list[DatasetUse], int
     inputs = RunInput.objects.filter(dataset_version__dataset=dataset)
     rows = inputs.select_related("run__agent", "dataset_version").order_by("-created_at", "-pk")[:limit]
     return [DatasetUse(row.run, row.dataset_version.number) for row in rows], inputs.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    run: Run
+    pieces: int
+    records: int
+
+
+def makers_of(window: Dataset, *, limit: int = 20) -> tuple[list[Maker], int]:
+    """The first runs whose pieces a window holds, in the order of their pieces, and how many they are in all."""
+    pieces = DatasetPiece.objects.filter(window=window).values("made_by_run_id")
+    sums = list(pieces.annotate(first=Min("number"), pieces=Count("pk"), sum=Sum("records")).order_by("first"))
+    runs = Run.objects.in_bulk([row["made_by_run_id"] for row in sums[:limit]])
+    rows = [row for row in sums[:limit] if row["made_by_run_id"] in runs]
+    return [Maker(runs[row["made_by_run_id"]], row["pieces"], row["sum"]) for row in rows], len(sums)

@@ -5,7 +5,7 @@ from statistics import median
 
 from django.utils import timezone
 
-from runs.admission import Verdict, decide
+from runs.admission import QuotaFacts, Verdict, decide
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Run
@@ -13,7 +13,7 @@ from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
 from runs.reservation import cost_micros
-from workspaces.models import AgentVersion, Contract, Pool
+from workspaces.models import AgentVersion, Contract, Pool, User
 
 LIKE_RUNS = 20
 
@@ -24,6 +24,7 @@ class Estimate:
 
     verdict: Verdict
     prepared: Prepared
+    quota: QuotaFacts | None  # None: the contract limits no person
     reserved_gpu_ms: int
     wall_seconds: int
     median_gpu_ms: int | None
@@ -44,20 +45,23 @@ class Estimate:
         return self.prepared.contract
 
 
-def estimate(request: LaunchRequest, *, is_draft: bool = False) -> Estimate:
-    """Look without locks and without leaving a trace. Raises NotFound for names that are not here, Refusal for input that cannot be.
+def estimate(request: LaunchRequest, *, person: User | None = None, is_draft: bool = False) -> Estimate:
+    """Look without locks and without leaving a trace; `person` is whom the run would count for; without
+    one no limit per person speaks. Raises NotFound for names that are not here, Refusal for input that cannot be.
 
     Parameters bear on no limit: a draft's are not checked, so that the answer stands while they are being written.
     """
     prepared = prepare(request, is_draft=is_draft)
+    facts = admission_facts(prepared, now=timezone.now(), person=person)
     spent = list(
         Run.objects.filter(agent_version=prepared.version, benchmark=prepared.benchmark, status=RunStatus.SUCCEEDED)
         .order_by("-created_at")
         .values_list("spent_gpu_ms", flat=True)[:LIKE_RUNS]
     )
     return Estimate(
-        verdict=decide(admission_facts(prepared, now=timezone.now())),
+        verdict=decide(facts),
         prepared=prepared,
+        quota=facts.quota,
         reserved_gpu_ms=prepared.gpu_ms,
         wall_seconds=prepared.wall_seconds,
         median_gpu_ms=int(median(spent)) if spent else None,

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from runs.models import Artifact, Attempt, Run
 from runs.place import place_of
 from runs.pools.base import READABLE, PoolError
+from runs.queries.secret import redactor_of
 from workspaces import scope, store
 from workspaces.models import Blob, NotFound
+from workspaces.sealing import BrokenSeal
 
 PIECE = 1_048_576  # bytes read at a time
 
@@ -38,10 +40,7 @@ class LogFile:
         if self.kept is not None:
             text = _stored(self.kept.region, scope.current_id(), self.kept.sha256, offset, limit)
             return LogPiece(text, offset, offset + len(text), offset + len(text) >= self.kept.bytes, self.kept.bytes)
-        try:
-            text = self._written(offset, limit)
-        except PoolError:
-            text = b""
+        text = self._written(offset, limit)
         return LogPiece(text, offset, offset + len(text), self.is_ended and len(text) < limit, None)
 
     def lines_per_piece(self) -> tuple[int, ...]:
@@ -50,16 +49,35 @@ class LogFile:
         if self.kept is not None:
             return _stored_lines(self.kept.region, scope.current_id(), self.kept.sha256)
         counts: list[int] = []
-        while text := self.piece(len(counts) * PIECE, PIECE).text_bytes:
+        while text := self._read(len(counts) * PIECE, PIECE):
             counts.append(text.count(b"\n"))
             if len(text) < PIECE:
                 break
         return tuple(counts)
 
     def _written(self, offset: int, limit: int) -> bytes:
+        """What the run has written there, the values of its secrets blotted out. What may be the beginning of one waits for the rest of it."""
         if self.attempt is None:
             return b""
-        return place_of(self.attempt).read(scope.current_id().hex, self.attempt.key, self.name, offset=offset, limit=limit)
+        try:
+            redactor = redactor_of(self.attempt)
+        except BrokenSeal:
+            return b""
+        before = min(offset, redactor.overlap)
+        wanted = before + limit + redactor.overlap
+        written = self._read(offset - before, wanted)
+        shown = redactor.blot_out(written)
+        if len(written) < wanted and not self.is_ended:
+            shown = shown[: len(shown) - redactor.withheld(written)]
+        return shown[before : before + limit]
+
+    def _read(self, offset: int, limit: int) -> bytes:
+        if self.attempt is None:
+            return b""
+        try:
+            return place_of(self.attempt).read(scope.current_id().hex, self.attempt.key, self.name, offset=offset, limit=limit)
+        except PoolError:
+            return b""
 
 
 def open_log(run: Run, name: str, attempt: Attempt | None = None) -> LogFile:

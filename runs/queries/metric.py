@@ -1,6 +1,8 @@
 """Curves of a run: its series with their summaries, the points of one series in order, and curves thinned to what a screen can show."""
 
 import math
+import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +11,7 @@ from django.db import connection
 from runs.models import MetricSeries, Run
 from workspaces import scope
 
+PIECE_POINTS = 10_000
 FINITE = 1e308  # seconds beyond are no times, and the database's arithmetic would refuse them
 
 
@@ -26,6 +29,19 @@ class Points:
 
     items: list[MetricPoint]
     count: int
+
+
+_BEFORE = (-1, uuid.UUID(int=0), 0)  # attempt, chunk and place before any other of a step
+
+
+class _Span(NamedTuple):
+    """The steps of one chunk that count: from `low` to `high`, both included, fewer than `ends` where that is given."""
+
+    low: int
+    high: int
+    ends: int | None
+    points: int
+    chunk_id: uuid.UUID
 
 
 def series_of(run: Run, text: str = "") -> list[MetricSeries]:
@@ -55,6 +71,20 @@ SELECT step, value, seconds, count(*) OVER ()
  WHERE ends IS NULL OR step < ends
  ORDER BY step, attempt_number, id, place LIMIT %(limit)s
 """
+_SPANS = """
+SELECT bounds.low, least(bounds.high, ends - 1), ends, cardinality(steps), id
+  FROM chunk CROSS JOIN LATERAL (SELECT min(step), max(step) FROM unnest(steps) AS step) AS bounds (low, high)
+ WHERE ends IS NULL OR bounds.low < ends ORDER BY bounds.low, id
+"""
+_PIECE = """
+, chosen AS (SELECT * FROM unnest(%(chunks)s::uuid[], %(ends)s::bigint[]) AS chosen (id, ends))
+SELECT step, value, seconds, attempt_number, written.id, place
+  FROM runs_metricchunk AS written JOIN chosen USING (id)
+ CROSS JOIN LATERAL unnest(steps, "values", times) WITH ORDINALITY AS point (step, value, seconds, place)
+ WHERE workspace_id = %(workspace)s AND (chosen.ends IS NULL OR step < chosen.ends) AND (%(below)s::bigint IS NULL OR step < %(below)s)
+   AND (step, attempt_number, written.id, place) > (%(step)s, %(attempt)s, %(chunk)s, %(place)s)
+ ORDER BY step, attempt_number, written.id, place LIMIT %(limit)s
+"""
 # At most two points a column, its lowest and highest, so that a spike one step wide is still there at a million points; the last point has a
 # column of its own, so that a curve ends where the series ends. Where no number of a column can be drawn, there is a gap.
 _CURVES = """
@@ -81,6 +111,45 @@ def points(series: MetricSeries, *, limit: int | None = None) -> Points:
     """The series' points by step, at most `limit` of them."""
     rows = _rows(_POINTS, [series], limit=limit)
     return Points([MetricPoint(*row[:3]) for row in rows], rows[0][3] if rows else 0)
+
+
+def points_in_pieces(series: MetricSeries) -> Iterator[list[MetricPoint]]:
+    """All points of `points`, in the same order, at most `PIECE_POINTS` at a time; what is written meanwhile is not among them. Each piece asks
+    the database anew, in the scope that is open then, and of the chunks that its steps can be in only."""
+    spans = [_Span(*row) for row in _rows(_SPANS, [series])]
+    step, rest = -(2**63), _BEFORE
+    while spans := [span for span in spans if span.high >= step]:
+        if spans[0].low > step:
+            step, rest = spans[0].low, _BEFORE
+        chosen, below = _first_of(spans, step)
+        rows = _rows(
+            _PIECE,
+            [series],
+            chunks=[span.chunk_id for span in chosen],
+            ends=[span.ends for span in chosen],
+            below=below,
+            step=step,
+            **dict(zip(("attempt", "chunk", "place"), rest, strict=True)),
+            limit=PIECE_POINTS,
+        )
+        if rows:
+            yield [MetricPoint(*row[:3]) for row in rows]
+        if len(rows) == PIECE_POINTS:
+            step, rest = rows[-1][0], rows[-1][3:]
+        elif below is None:
+            return
+        else:
+            step, rest = below, _BEFORE
+
+
+def _first_of(spans: list[_Span], step: int) -> tuple[list[_Span], int | None]:
+    """Of spans by their beginnings: those that a piece from `step` on can be in, and the step that it stays below, above which others begin."""
+    points = 0
+    for count, span in enumerate(spans):
+        if points >= PIECE_POINTS and span.low > step:
+            return spans[:count], span.low
+        points += span.points
+    return spans, None
 
 
 def curves(

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +21,9 @@ TOKEN_NAME = "LABSITE_TOKEN"  # noqa: S105  # the name of a file
 TOKEN_SLACK = timedelta(minutes=10)
 
 
-def order_of(attempt: Attempt) -> Order:
-    """The order of an attempt; made anew it is the same, so that a submission can be repeated under its key."""
+def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order:
+    """The order of an attempt, with the values of the secrets that it is handed; made anew it is the same, so that a submission can be repeated
+    under its key."""
     run = Run.objects.select_related("agent_version", "benchmark", "agent", "pool").get(pk=attempt.run_id)
     workspace = Workspace.objects.get(pk=scope.current_id())
     version = run.agent_version
@@ -58,8 +60,8 @@ def order_of(attempt: Attempt) -> Order:
         _staged(entry.path, entry.blob, executable=entry.is_executable)
         for entry in AgentFile.objects.filter(version=version).select_related("blob").order_by("path")
     )
-    secret = token.spell("run", scope.current_id(), token_id(attempt), token_secret(attempt))
-    return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets={TOKEN_NAME: secret})
+    secrets = {**(values or {}), TOKEN_NAME: token_text(attempt)}
+    return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets=secrets)
 
 
 def seconds_left(run: Run) -> int:
@@ -73,6 +75,11 @@ def seconds_left(run: Run) -> int:
 def token_id(attempt: Attempt) -> Any:
     """Key of the attempt's run token: its own, so that it is found again."""
     return attempt.pk
+
+
+def token_text(attempt: Attempt) -> str:
+    """The attempt's run token, as it is sent."""
+    return token.spell("run", scope.current_id(), token_id(attempt), token_secret(attempt))
 
 
 def token_secret(attempt: Attempt) -> str:

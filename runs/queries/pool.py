@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max, Q
+from django.db.models import Max, Q, Sum
 
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Watch
@@ -32,10 +32,6 @@ class PoolState:
         """Slots that an attempt could take now."""
         return max(0, min(self.pool.slots - self.taken, self.engine.slots - self.engine_taken)) if self.takes_work else 0
 
-    @property
-    def engine_free(self) -> int:
-        return max(0, self.engine.slots - self.engine_taken)
-
 
 def pool_state(pool: Pool) -> PoolState:
     open_attempts = Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS))
@@ -45,7 +41,7 @@ def pool_state(pool: Pool) -> PoolState:
         pool=pool,
         engine=pool.engine,
         attempts=attempts,
-        taken=sum(attempt.run.slots for attempt in attempts),
+        taken=int(open_attempts.aggregate(total=Sum("run__slots"))["total"] or 0),
         engine_taken=EngineSlot.objects.filter(engine=pool.engine).count(),
         waiting=QueueItem.objects.filter(pool=pool).count(),
         contact_at=seen.aggregate(last=Max("observed_at", filter=~Q(observed="unknown")))["last"],

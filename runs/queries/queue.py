@@ -1,21 +1,24 @@
 """Who waits for a pool, in which place, and why in words."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
-from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
-from runs.models import Attempt, QueueItem, Run
-from runs.queries.at_once import AtOnce, runs_at_once
+from runs.models import QueueItem, Run
+from runs.queries.at_once import runs_at_once
+from runs.queries.start import ADMITTED_ON, asked, lacks_budget, launchers, rooms, windows
+from runs.start import Holds, Waits, what_holds
 from workspaces.models import Pool
-from workspaces.units import duration
 
 SHOWN = 500
-RUN_SHOWN = ("name", "slots", "queued_at", "reserved_gpu_ms", "requested_by__username", "requested_by__display_name")
-POOL_SHOWN = ("slug", "slots", "is_accepting", "engine_id")
+RUN_SHOWN = (
+    "name", "slots", "queued_at", "reserved_gpu_ms", "reserved_api_micros", "budget_window_at", "requested_by__username",
+    "requested_by__display_name",
+)  # fmt: skip
+POOL_SHOWN = ("slug", "slots", "is_accepting", "isolation", "engine_id")
 ENGINE = ("slug", "slots", "is_accepting")
+NEXT = Waits(Holds.RUN, "It is next.", "It starts within seconds.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,8 @@ class Waiting:
     since: datetime | None
     reason: str
     release: str
+    needs_somebody: bool
     position_key: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """How full a pool is, and which of its runs is bound to end first."""
-
-    pool: Pool
-    taken: int
-    engine_taken: int
-    first_to_end: Run | None
-    ends_by: datetime | None
 
 
 def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
@@ -53,78 +46,35 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
     items = list(
         QueueItem.objects.select_related("run__requested_by", "pool__engine")
         .only("run_id", "pool_id", "priority", "position_key", *shown)
+        .annotate(isolation=ADMITTED_ON)
         .order_by("pool__slug", "-priority", "position_key")[:limit]
     )
     if not items:
         return []
-    rooms = _rooms({item.pool_id: item.pool for item in items})
-    at_once = runs_at_once()
+    room = rooms([item.pool for item in items], says_ends=True)
+    at_once, may_launch, stops = runs_at_once(), launchers(), windows(timezone.now())
     places: dict[object, int] = {}
+    ahead: dict[object, int] = {}  # runs that start before: those that wait for something of their own are passed
     found = []
     for item in items:
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
-        reason, release = _why(item, place, rooms[item.pool_id], at_once)
-        found.append(Waiting(item.run, item.pool, place, item.priority, item.run.queued_at, reason, release, item.position_key))
+        wants = asked(
+            item.run, isolation=item.isolation, may_launch=item.run.requested_by_id in may_launch, budget=lacks_budget(item.run, stops)
+        )  # fmt: skip
+        waits = what_holds(wants, room[item.pool_id], at_once)
+        first = ahead.get(item.pool_id, 0)
+        if waits is None and first:
+            waits = Waits(
+                Holds.RUN, f"{first} {'runs go' if first > 1 else 'run goes'} first on {item.pool.slug}.", "It starts in its turn."
+            )
+            ahead[item.pool_id] = first + 1
+        elif waits is None or waits.holds != Holds.RUN:
+            ahead[item.pool_id] = first + 1
+        waits = waits or NEXT
+        found.append(
+            Waiting(
+                item.run, item.pool, place, item.priority, item.run.queued_at, waits.reason, waits.release, waits.needs_somebody,
+                item.position_key,
+            )
+        )  # fmt: skip
     return found
-
-
-def _why(item: QueueItem, place: int, room: _Room, at_once: AtOnce) -> tuple[str, str]:
-    """The first thing that stands in the way, and what would take it away."""
-    pool, slots = room.pool, item.run.slots
-    if not pool.is_accepting or not pool.engine.is_accepting:
-        return f"{pool.slug} takes no new work.", "It starts once an operator opens the pool again."
-    if slots > pool.slots:
-        return (
-            f"It needs {slots} slots and {pool.slug} has {pool.slots}.",
-            "It starts once the pool has more slots; or launch it on another.",
-        )
-    if at_once.is_full:
-        return at_once.words, f"It starts when one of them ends; {_next(room)}."
-    if room.taken + slots > pool.slots:
-        return (
-            f"{room.taken} of {pool.slots} slots of {pool.slug} are taken.",
-            f"It starts when {_slots(room.taken + slots - pool.slots)} free; {_next(room)}.",
-        )
-    if room.engine_taken + slots > pool.engine.slots:
-        return (
-            f"{room.engine_taken} of {pool.engine.slots} places of {pool.engine.slug} are taken, by this workspace and others.",
-            "It starts when one is free.",
-        )
-    if place > 1:
-        return f"{place - 1} {'runs go' if place > 2 else 'run goes'} first on {pool.slug}.", "It starts in its turn."
-    return "It is next.", "It starts within seconds."
-
-
-def _next(room: _Room) -> str:
-    if room.first_to_end is None or room.ends_by is None:
-        return "no end is known"
-    seconds = (room.ends_by - timezone.now()).total_seconds()
-    name = room.first_to_end.name[:60]
-    return f"{name} ends within {duration(seconds)} at the latest" if seconds > 0 else f"{name} is bound to end now"
-
-
-def _slots(count: int) -> str:
-    return "a slot is" if count == 1 else f"{count} slots are"
-
-
-def _rooms(pools: dict[object, Pool]) -> dict[object, _Room]:
-    taken = dict(
-        Attempt.objects.filter(pool__in=list(pools), status__in=sorted(OPEN_ATTEMPTS))
-        .order_by()
-        .values_list("pool")
-        .annotate(slots=Sum("run__slots"))
-    )
-    engines = Pool.objects.filter(pk__in=list(pools)).order_by().values_list("engine")
-    held = dict(engines.annotate(count=Count("engine__held_slots", distinct=True)))
-    active = Run.objects.filter(pool__in=list(pools), status__in=sorted(ACTIVE)).exclude(Q(started_at=None))
-    running = list(active.only("name", "pool_id", "wall_seconds").annotate(begun=F("started_at")))
-    rooms = {}
-    for pool_id, pool in pools.items():
-        ends = sorted(
-            ((run.begun + timedelta(seconds=run.wall_seconds), run) for run in running if run.pool_id == pool_id), key=lambda pair: pair[0]
-        )
-        first = ends[0] if ends else None
-        rooms[pool_id] = _Room(
-            pool, taken.get(pool_id, 0), held.get(pool.engine_id, 0), first[1] if first else None, first[0] if first else None
-        )
-    return rooms

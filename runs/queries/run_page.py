@@ -28,6 +28,7 @@ SHOWN_OF_RELATED = (
 )
 OWN_FIELDS = tuple(field.name for field in Run._meta.concrete_fields)
 SCORE_FIELDS = tuple(field.name for field in Evaluation._meta.concrete_fields)
+SUBJECT_FIELDS = ("subject_artifact__name", "subject_artifact__path")
 SEEN = ("attempt_id", "observed", "observed_reason", "progress_done", "progress_total", "progress_text")
 
 
@@ -97,7 +98,11 @@ def find_run(text: str) -> Run:
 
 def state_of(run: Run) -> RunState:
     attempts = attempts_of(run)
-    scores = list(run.evaluations.select_related("contract").only(*SCORE_FIELDS, "contract__version").order_by("metric"))
+    scores = list(
+        run.evaluations.select_related("contract", "subject_artifact")
+        .only(*SCORE_FIELDS, "contract__version", *SUBJECT_FIELDS)
+        .order_by("metric")
+    )
     primary = next((score for score in scores if score.metric == run.contract.metric and score.contract_id == run.contract_id), None)
     waits = run.status == RunStatus.AWAITING_APPROVAL
     return RunState(
@@ -189,10 +194,11 @@ def entries_of(run: Run) -> list[LedgerEntry]:
     return list(LedgerEntry.objects.filter(run_id=run.pk).select_related("debit", "credit").order_by("created_at", "pk"))
 
 
-def events_of(run: Run, attempts: list[Attempt]) -> list[EventLine]:
+def events_of(run: Run, attempts: list[Attempt]) -> list[tuple[AuditEvent, EventLine]]:
     """The record's events that changed this run, its attempts or what hangs on them, oldest first."""
     about = EventSubject.objects.filter(object_id__in=_objects(run, attempts)).values("event")
-    return lines_of_events(list(AuditEvent.objects.filter(pk__in=about).order_by("sequence")))
+    events = list(AuditEvent.objects.filter(pk__in=about).order_by("sequence"))
+    return list(zip(events, lines_of_events(events), strict=True))
 
 
 def _objects(run: Run, attempts: list[Attempt]) -> list[uuid.UUID]:

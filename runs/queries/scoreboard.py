@@ -1,53 +1,100 @@
-"""Who leads a benchmark: scores under the contract that holds now, ranked; scores under older versions beside them, marked and unranked."""
+"""Who leads a benchmark: scores under the contract that holds now, ranked; scores under older versions beside them, marked and unranked.
+
+The order (table E of what a ranking must hold): by the whole value, never by what is displayed of it, in the contract's direction; equal values
+share a rank, the earliest of them stands first; what is no finite number comes last and has no rank, in either direction.
+"""
 
 import math
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from django.db.models import Case, F, IntegerField, OrderBy, Q, QuerySet, Value, When, Window
-from django.db.models.functions import Rank
+from django.db.models import Case, Count, F, IntegerField, OrderBy, Q, QuerySet, UUIDField, Value, When, Window
+from django.db.models.functions import Rank, RowNumber
 
-from runs.models import Evaluation
+from runs.models import Artifact, Evaluation, Run
+from runs.queries.launch_score import EVALUATE
+from runs.queries.unscored import Unscored, unscored
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
 
 FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
+BARE = Q(run__frozen__pool__isolation=Pool.Isolation.NONE)
+PAGE = 50  # scores of one page
+MOST_COLUMNS = 4  # of other metrics beside the score
+MOST_OFFERED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """What of the board is asked for. `metrics` are columns beside the score; those that no run has reported are left out."""
+
+    is_best: bool = False  # the best score of each agent alone
+    metrics: tuple[str, ...] = ()
+    start: int = 0  # how many scores stand before the first of this page
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value of another metric; `value` is None where the run reported none."""
+
+    value: float | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`rank` is None where the value is no finite number, or was measured under an older contract."""
+    """`rank` is None where the value is no finite number, or was measured under an older contract; `sharing` are those that share it."""
 
     rank: int | None
     evaluation: Evaluation
     is_current: bool
     is_isolated: bool  # the pool kept the run away from the holdout
+    sharing: int = 1
+    others: tuple[Measured, ...] = ()
+
+    @property
+    def made_by(self) -> Run:
+        """The run whose work was measured: the one that reported it, or the maker of what an evaluation measured."""
+        run: Run = self.evaluation.run
+        subject: Artifact | None = self.evaluation.subject_artifact
+        return subject.run if subject is not None and run.kind == EVALUATE else run
 
 
 @dataclass(frozen=True, slots=True)
 class Scoreboard:
+    """`scores` is the page asked for; leader, follower and counts are those of the whole board as it is looked at."""
+
     contract: Contract | None
-    scores: list[Score]
-    older: list[Score]
-    total: int  # scores under the contract that holds now
-
-    @property
-    def leader(self) -> Score | None:
-        return self.scores[0] if self.scores and self.scores[0].rank is not None else None
-
-    @property
-    def follower(self) -> Score | None:
-        """The first of the next lower rank."""
-        return next((score for score in self.scores if score.rank is not None and score.rank > 1), None)
+    view: BoardView = field(default_factory=BoardView)
+    scores: list[Score] = field(default_factory=list)
+    older: list[Score] = field(default_factory=list)
+    total: int = 0  # scores under the contract that holds now
+    ranked: int = 0  # of them that have a rank
+    bare: int = 0  # of those that ran without isolation
+    leader: Score | None = None
+    follower: Score | None = None  # the first of the next lower rank
+    offered: list[str] = field(default_factory=list)  # other metrics that were reported under this contract
+    unscored: Unscored = field(default_factory=Unscored)
 
     @property
     def is_mixed(self) -> bool:
         """Were some of the runs isolated and others not?"""
-        return len({score.is_isolated for score in self.scores}) > 1
+        return 0 < self.bare < self.ranked
 
     @property
     def tied(self) -> int:
         """How many share the first rank."""
-        return sum(1 for score in self.scores if score.rank == 1)
+        return self.leader.sharing if self.leader else 0
+
+    @property
+    def first(self) -> int:
+        """The place of the page's first score on the board, from 1."""
+        return self.view.start + 1
+
+    @property
+    def last(self) -> int:
+        return self.view.start + len(self.scores)
 
     @property
     def lead(self) -> float | None:
@@ -74,21 +121,33 @@ class Scoreboard:
         return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
-def scoreboard(benchmark: Benchmark, *, limit: int = 50, older_limit: int = 20) -> Scoreboard:
-    """The first `limit` scores. Equal values share a rank, the earliest of them stands first; NaN and infinities come last, unranked."""
+def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_limit: int = 20) -> Scoreboard:
+    """The board as `view` asks for it."""
+    view = view or BoardView()
     contract = current_contract(benchmark.pk)
     if contract is None:
-        return Scoreboard(contract=None, scores=[], older=[], total=0)
-    current = scores_under(contract)
-    older = _related(benchmark.evaluations.exclude(contract=contract)).order_by("-created_at", "-pk")[:older_limit]
+        return Scoreboard(contract=None, view=view)
+    offered = _offered(contract, view.metrics)
+    view = BoardView(view.is_best, tuple(name for name in offered if name in view.metrics)[:MOST_COLUMNS], max(0, view.start))
+    rows = best_of_each(scores_under(contract), contract) if view.is_best else scores_under(contract)
+    counts = rows.aggregate(total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE))
+    ordered = ranked(_related(rows), contract)
+    page = list(ordered[view.start : view.start + PAGE])
+    others = _others(contract, view.metrics, page)
+    scores = [_score(row, others.get(row.run_id, ())) for row in page]
+    top = scores[0] if scores and not view.start else next((_score(row) for row in ordered[:1]), None)
+    leader = top if top is not None and top.rank is not None else None
+    older = benchmark.evaluations.exclude(contract=contract).filter(metric=F("contract__metric"))
     return Scoreboard(
         contract=contract,
-        scores=[
-            Score(None if getattr(row, "is_unranked") else getattr(row, "place"), row, True, row.run.isolation != Pool.Isolation.NONE)
-            for row in ranked(_related(current), contract)[:limit]
-        ],
-        older=[Score(None, row, False, row.run.isolation != Pool.Isolation.NONE) for row in older],
-        total=current.count(),
+        view=view,
+        scores=scores,
+        older=[_older(row) for row in _related(older).order_by("-created_at", "-pk")[:older_limit]],
+        leader=leader,
+        follower=_follower(leader, scores, rows, contract),
+        offered=offered,
+        unscored=unscored(contract),
+        **counts,
     )
 
 
@@ -104,11 +163,81 @@ def best_first(contract: Contract) -> tuple[OrderBy, str, str]:
 
 
 def ranked(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
-    """The rows in their order, each with `is_unranked` (0 or 1) and `place`, which ties share."""
+    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share, and `sharing`, how many do."""
     by_value, *ties = best_first(contract)
-    rows = rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
-    return rows.annotate(place=Window(Rank(), order_by=["is_unranked", by_value])).order_by("is_unranked", by_value, *ties)
+    rows = _marked(rows).annotate(
+        place=Window(Rank(), order_by=["is_unranked", by_value]),
+        sharing=Window(Count("pk"), partition_by=[F("is_unranked"), F("value")]),
+    )
+    return rows.order_by("is_unranked", by_value, *ties)
+
+
+def best_of_each(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
+    """Of each agent the score that leads the others of it; an evaluation counts for the agent that made what it measured."""
+    measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
+    credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
+    order: list[OrderBy | str] = ["is_unranked", *best_first(contract)]
+    numbered = _marked(rows).annotate(credited=credited).annotate(
+        nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
+    )  # fmt: skip
+    return rows.filter(pk__in=numbered.filter(nth=1).values("pk"))
+
+
+def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    return rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
 
 
 def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    return rows.select_related("run__agent", "run__agent_version", "run__pool", "contract")
+    return rows.select_related(
+        "run__agent", "run__agent_version", "contract", "subject_artifact__run__agent", "subject_artifact__run__agent_version"
+    )
+
+
+def _score(row: Evaluation, others: tuple[Measured, ...] = ()) -> Score:
+    is_ranked = not getattr(row, "is_unranked")
+    return Score(
+        rank=getattr(row, "place") if is_ranked else None,
+        evaluation=row,
+        is_current=True,
+        is_isolated=row.run.isolation != Pool.Isolation.NONE,
+        sharing=getattr(row, "sharing") if is_ranked else 1,
+        others=others,
+    )
+
+
+def _older(row: Evaluation) -> Score:
+    return Score(rank=None, evaluation=row, is_current=False, is_isolated=row.run.isolation != Pool.Isolation.NONE)
+
+
+def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Evaluation]", contract: Contract) -> Score | None:
+    """The first score behind the leader's; asked for where it does not stand on the page."""
+    if leader is None:
+        return None
+    found = next((score for score in shown if score.rank == leader.sharing + 1), None)
+    if found is not None:
+        return found
+    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(contract)).first()
+    return None if behind is None else Score(leader.sharing + 1, behind, True, behind.run.isolation != Pool.Isolation.NONE)
+
+
+def _offered(contract: Contract, wanted: Sequence[str]) -> list[str]:
+    """Other metrics that runs reported: the first of them, and those that the address names."""
+    reported = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=contract.metric)
+    found = list(reported.order_by("metric").values_list("metric", flat=True).distinct()[:MOST_OFFERED])
+    missing = [name for name in wanted if name not in found][:MOST_COLUMNS]
+    more = reported.filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()
+    return [*found, *sorted(more)]
+
+
+def _others(contract: Contract, metrics: Sequence[str], rows: Iterable[Evaluation]) -> dict[uuid.UUID, tuple[Measured, ...]]:
+    """What the runs of `rows` reported of other metrics, in their order."""
+    if not metrics:
+        return {}
+    runs = {row.run_id for row in rows}
+    found: dict[tuple[uuid.UUID, str], Measured] = {
+        (run_id, metric): Measured(value, error)
+        for run_id, metric, value, error in Evaluation.objects.filter(
+            benchmark=contract.benchmark_id, contract=contract, metric__in=metrics, run__in=runs
+        ).values_list("run_id", "metric", "value", "standard_error")
+    }
+    return {run: tuple(found.get((run, metric), Measured()) for metric in metrics) for run in runs}

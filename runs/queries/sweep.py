@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Count, Exists, OuterRef, Q, Sum
+
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
 from runs.models import MetricSeries, Run, Sweep
 from runs.pools.sampling import PREFIX
@@ -101,14 +103,16 @@ def find_sweep(text: str) -> Sweep:
 
 
 def progress_of(sweeps: Sequence[Sweep]) -> dict[uuid.UUID, Progress]:
-    """How far each is, in one look."""
-    states: dict[uuid.UUID, dict[int, RunStatus]] = {sweep.pk: {} for sweep in sweeps}
+    """How far each is, in one look; a row for each status that its members have."""
+    states: dict[uuid.UUID, Counter[RunStatus]] = {sweep.pk: Counter() for sweep in sweeps}
     spent: Counter[uuid.UUID] = Counter()
-    rows = Run.objects.filter(sweep__in=states).order_by("created_at").values_list("sweep_id", "sweep_member", "status", "spent_gpu_ms")
-    for sweep_id, member, status, gpu_ms in rows:
-        states[sweep_id][member or 0] = RunStatus(status)  # a retry stands for what it repeats
-        spent[sweep_id] += gpu_ms
-    return {sweep.pk: _progress(sweep, Counter(states[sweep.pk].values()), spent[sweep.pk]) for sweep in sweeps}
+    later = Q(created_at__gt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk"))
+    retries = Run.objects.filter(later, sweep=OuterRef("sweep"), sweep_member=OuterRef("sweep_member"), retry_of__isnull=False)
+    rows = Run.objects.filter(sweep__in=states).order_by().values("sweep_id", "status")
+    for row in rows.annotate(members=Count("pk", filter=~Exists(retries)), gpu_ms=Sum("spent_gpu_ms")):
+        states[row["sweep_id"]][RunStatus(row["status"])] = row["members"]  # a retry stands for what it repeats
+        spent[row["sweep_id"]] += row["gpu_ms"]
+    return {sweep.pk: _progress(sweep, states[sweep.pk], spent[sweep.pk]) for sweep in sweeps}
 
 
 def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> Progress:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from runs.admission import Answer, LimitFacts, decide
+from runs.admission import SPANS, Answer, LimitFacts, QuotaFacts, decide, wait_words
 from runs.launch import LaunchRequest
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
@@ -14,9 +14,9 @@ from runs.queries.launch_request import prepare
 from runs.queries.parameters import checked_parameters
 from runs.search_space import BadSpace, SearchSpace, arithmetic, read_space
 from workspaces.audit import Refusal
-from workspaces.models import Limit
+from workspaces.models import Limit, User
 from workspaces.standings import CALENDAR
-from workspaces.units import amount
+from workspaces.units import amount, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ class SweepPlan:
         return self.prepared.gpu_ms * self.space.count
 
 
-def plan_sweep(request: LaunchRequest, document: Any) -> SweepPlan:
-    """Read the space and ask the agent's schema about every value in it. Raises Refusal with its field, NotFound for names that are not here."""
+def plan_sweep(request: LaunchRequest, document: Any, *, person: User | None) -> SweepPlan:
+    """Read the space and ask the agent's schema about every value in it. Raises Refusal with its field, NotFound for names that are not
+    here. `person` is whom the members count for."""
     try:
         space = read_space(document)
     except BadSpace as fault:
@@ -49,9 +50,23 @@ def plan_sweep(request: LaunchRequest, document: Any) -> SweepPlan:
     prepared = prepare(replace(request, parameters={**request.parameters, **first}, seed=seed))
     for probe in others:
         checked_parameters({**request.parameters, **probe}, prepared.version)
-    facts = admission_facts(prepared, now=timezone.now())
+    facts = admission_facts(prepared, now=timezone.now(), person=person)
     verdict = decide(facts)
-    return SweepPlan(space, prepared, " ".join(verdict.reasons) if verdict.answer == Answer.REFUSE else _misfit(facts.limits, space))
+    if verdict.answer == Answer.REFUSE:
+        return SweepPlan(space, prepared, " ".join(verdict.reasons))
+    return SweepPlan(space, prepared, _too_many(facts.quota, space) or _misfit(facts.limits, space))
+
+
+def _too_many(quota: QuotaFacts | None, space: SearchSpace) -> str:
+    """What the contract leaves the person in this period, against all members."""
+    if quota is None or space.count <= quota.left:
+        return ""
+    left = quota.left
+    most = f"At most {plural(left, 'member fits', 'members fit')}: leave values out, or wait."
+    return (
+        f"{arithmetic(space)} = {plural(space.count, 'run', 'runs')}, and {left:,} of {quota.allowed:,} that one person may ask for on "
+        f"{quota.benchmark} {SPANS[quota.period]} are left. {most} {wait_words(quota)}"
+    )
 
 
 def _misfit(limits: Sequence[LimitFacts], space: SearchSpace) -> str:

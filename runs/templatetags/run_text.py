@@ -68,6 +68,12 @@ def parameter(value: Any) -> str:
 
 
 @register.filter
+def is_text(value: Any) -> bool:
+    """Whether it reads from its beginning, where a number would stand below others."""
+    return not isinstance(value, int | float)
+
+
+@register.filter
 def as_set(value: float | None) -> str:
     """A number as a person set it, without digits that they did not write: `0.9`, `1700`."""
     return units.MISSING if value is None else f"{value:.10g}"

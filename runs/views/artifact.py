@@ -1,10 +1,11 @@
-"""Artifacts: the list, and the file itself."""
+"""Artifacts: the list, one with where it came from and what came of it, and the file itself."""
 
 from django.http import HttpResponseBase
 from django.shortcuts import render
 
 from runs.models import Artifact
-from runs.queries.artifact import kinds, page_of_artifacts
+from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
+from workspaces.access import Kind, Permission
 from workspaces.downloads import attachment
 from workspaces.pages import PageRequest
 from workspaces.queries.paging import BadCursor
@@ -30,6 +31,12 @@ def artifact_list(request: PageRequest) -> HttpResponseBase:
 
 
 def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
+    found = Artifact.objects.find(artifact, "blob", "run__agent", "run__agent_version", "run__requested_by")
+    sees = {kind.value: request.rights.allows(Permission.VIEW, kind) for kind in (Kind.RUN, Kind.EVALUATION, Kind.DATASET)}
+    return render(request, "runs/artifact.html", {"artifact": found, "uses": uses_of_artifact(found), "sees": sees})
+
+
+def artifact_file(request: PageRequest, artifact: str) -> HttpResponseBase:
     """The file as an attachment, never shown in place: what a run has written must not act as a page of labsite."""
     found = Artifact.objects.find(artifact, "blob")
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)

@@ -1,33 +1,144 @@
 """A benchmark: who leads, by how much, and whether to trust it."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlencode
+
 from django.http import HttpResponseBase
 from django.shortcuts import render
+from django.utils import timezone
 
-from runs.queries.scoreboard import Score, Scoreboard, scoreboard
+from runs.charts import NORMAL_95, Intervals, intervals
+from runs.queries.quota import Quota, quota_of
+from runs.queries.scoreboard import MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
+from runs.queries.unscored import UnscoredRun
 from workspaces.access import Kind, Permission
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Contract
 from workspaces.pages import PageRequest
 from workspaces.queries.registry import contracts_of
 from workspaces.units import number, plural
+from workspaces.views.csv_file import Cell, Piece, csv_file
 
-EMPTY = Scoreboard(contract=None, scores=[], older=[], total=0)
+FARTHEST = 1_000_000  # score from which on no page begins
+CHOICES = (("All scores", False), ("Best of each agent", True))
+NO_NUMBER = "The score is no finite number."
+CSV_HEAD = (
+    "rank", "sharing the rank", "run", "name", "score", "standard error", "95 % from", "95 % to", "samples", "agent", "agent version", "made by",
+    "isolation", "contract", "state", "why no rank", "scored or ended at",
+)  # fmt: skip
 
 
 def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    """`rows=best`: the best score of each agent; `metric=<key>`: a column of another metric; `from=<n>`: the page after so many scores."""
     found = Benchmark.objects.find(benchmark)
-    sees_scores = request.rights.allows(Permission.VIEW, Kind.EVALUATION)
-    board = scoreboard(found) if sees_scores else EMPTY
     contracts = contracts_of(found)
+    contract = contracts[0] if contracts else None
+    board = _board(request, found)
+    drawn = _drawn(board)
     context = {
         "benchmark": found,
         "contracts": contracts,
-        "contract": contracts[0] if contracts else None,
+        "contract": contract,
         "board": board,
-        "sees_scores": sees_scores,
+        "rows": list(zip(board.scores, drawn.rows[1:], strict=True)),
+        "older": [(score, None) for score in board.older],
+        "ticks": drawn.ticks,
+        "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
+        "chips": _chips(board.view),
+        "columns": _columns(board),
+        "address": address(board.view),
+        "next_page": address(replace(board.view, start=board.last)) if board.last < board.total else "",
+        "first_page": address(replace(board.view, start=0)) if board.view.start else "",
+        "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
+        "quota": _quota(request, contract),
         "answer": _answer(board),
         "checks": _checks(board) if board.scores else [],
     }
     return render(request, "runs/benchmark.html", context)
+
+
+def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    """What the page shows of the board, row by row in its order: scores, then what has none."""
+    found = Benchmark.objects.find(benchmark)
+    board = _board(request, found)
+
+    def piece(cursor: str) -> Piece:
+        return [*(_score_cells(score) for score in board.scores), *(_unscored_cells(board, row) for row in board.unscored.rows)], ""
+
+    head = (*CSV_HEAD, *(cell for name in board.view.metrics for cell in (name, f"{name}, standard error")))
+    return csv_file(f"{request.workspace.slug}-{found.slug}", head, piece, workspace_id=request.workspace.pk)
+
+
+def address(view: BoardView) -> str:
+    """The query string that asks for this view; always starts with `?`."""
+    asked: list[tuple[str, str]] = [("rows", "best")] if view.is_best else []
+    asked += [("metric", name) for name in view.metrics]
+    return "?" + urlencode([*asked, ("from", str(view.start))] if view.start else asked)
+
+
+def _board(request: PageRequest, found: Benchmark) -> Scoreboard:
+    """What the address asks for; nothing for whom may see no scores."""
+    if not request.rights.allows(Permission.VIEW, Kind.EVALUATION):
+        return Scoreboard(contract=None)
+    start = request.GET.get("from", "")
+    place = int(start) if start.isascii() and start.isdigit() and len(start) < 8 else 0
+    view = BoardView(request.GET.get("rows") == "best", tuple(request.GET.getlist("metric")), min(place, FARTHEST))
+    return scoreboard(found, view)
+
+
+def _quota(request: PageRequest, contract: Contract | None) -> Quota | None:
+    """What the reader has left, where the contract limits them and they may launch at all."""
+    if contract is None or not request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN):
+        return None
+    return quota_of(contract, request.user, now=timezone.now(), workspace=request.workspace)
+
+
+def _drawn(board: Scoreboard) -> Intervals:
+    """The intervals of the page, after that of the leader: every page is drawn against it."""
+    shown = [(score.evaluation.value, score.evaluation.standard_error) for score in board.scores]
+    first = board.leader.evaluation if board.leader is not None else None
+    return intervals([(first.value, first.standard_error) if first is not None else (math.nan, None), *shown])
+
+
+def _chips(view: BoardView) -> list[tuple[str, str, bool]]:
+    """(words, address, is chosen)"""
+    return [(words, address(replace(view, is_best=best, start=0)), view.is_best is best) for words, best in CHOICES]
+
+
+def _columns(board: Scoreboard) -> list[tuple[str, str, bool]]:
+    """Each other metric with the address that adds or takes away its column; empty where there are as many as fit."""
+    chosen, found = board.view.metrics, []
+    for name in board.offered:
+        if name in chosen:
+            found.append((name, address(replace(board.view, metrics=tuple(other for other in chosen if other != name))), True))
+        else:
+            fits = len(chosen) < MOST_COLUMNS
+            found.append((name, address(replace(board.view, metrics=(*chosen, name))) if fits else "", False))
+    return found
+
+
+def _score_cells(score: Score) -> Sequence[Cell]:
+    row, made = score.evaluation, score.made_by
+    known = row.standard_error is not None and math.isfinite(row.standard_error) and math.isfinite(row.value)
+    reach = NORMAL_95 * row.standard_error if known and row.standard_error is not None else None
+    return (
+        score.rank, score.sharing if score.rank is not None else None, row.run.public_id, row.run.name, row.value, row.standard_error,
+        None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, made.agent.slug,
+        made.agent_version.number, made.public_id, row.run.isolation, row.contract.version, row.run.status,
+        "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
+        *(cell for other in score.others for cell in (other.value, other.standard_error)),
+    )  # fmt: skip
+
+
+def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
+    run = row.run
+    ended = run.ended_at.isoformat() if run.ended_at is not None else None
+    return (
+        None, None, run.public_id, run.name, None, None, None, None, None, run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
+        board.contract.version if board.contract is not None else None, run.status, row.reason, ended,
+        *(None for _ in board.view.metrics for _ in range(2)),
+    )  # fmt: skip
 
 
 def _answer(board: Scoreboard) -> str:
@@ -38,7 +149,7 @@ def _answer(board: Scoreboard) -> str:
     value = number(leader.evaluation.value, leader.evaluation.standard_error)
     unit = f" {board.contract.unit}" if board.contract and board.contract.unit else ""
     if board.tied > 1:
-        return f"{plural(board.tied, 'run', 'runs')} share the lead with {value}{unit}"
+        return f"{plural(board.tied, 'score', 'scores')} share the lead with {value}{unit}"
     if board.lead is None:
         return f"{leader.evaluation.run.name} leads with {value}{unit}, the only score so far"
     return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead, board.lead_error)} ahead"
@@ -48,7 +159,6 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
     """What speaks for and against the order of the first two."""
     assert board.contract is not None
     holdout, times, leader = board.contract.holdout, board.lead_in_errors, board.leader
-    shown = [score for score in board.scores if score.rank is not None]
     return [
         {
             "name": "Measured on a frozen holdout",
@@ -68,8 +178,8 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
         },
         {
             "name": "Runs were isolated",
-            "verdict": "yes" if all(score.is_isolated for score in shown) else "no",
-            "observed": f"{sum(score.is_isolated for score in shown)} of {len(shown)}",
+            "verdict": "no" if board.bare else "yes",
+            "observed": f"{board.ranked - board.bare} of {board.ranked}",
             "required": "",
             "line": board.contract.accepts_no_isolation_reason or "A run without isolation can read what else lies on its machine.",
         },

@@ -6,16 +6,14 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.models import Run
-from runs.queries.dataset_use import uses_of
+from runs.queries.dataset_use import makers_of, uses_of
 from workspaces.access import Kind, Permission
 from workspaces.models import Dataset, DatasetFile
 from workspaces.pages import PageRequest
-from workspaces.queries.growth import growth_of, makers_of
+from workspaces.queries.growth import growth_of
 from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import files_of, find_version, versions_of
 
-MAKERS_SHOWN = 20
 SNIPPET = '{"type": "dataset", "name": "NAME", "path": "games.sgf", "records": 12}'
 
 
@@ -27,7 +25,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
     uses, use_count = uses_of(found) if sees_runs else ([], 0)
     files = files_of(chosen) if chosen else []
     shown = _shown(files, request.GET.get("file", ""))
-    makers = makers_of(found) if found.window_of_id and sees_runs else []
+    makers, makers_count = makers_of(found) if found.window_of_id and sees_runs else ([], 0)
     zone = request.workspace.zone or "UTC"
     context = {
         "dataset": found,
@@ -38,8 +36,8 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "preview": preview_of(shown) if shown else None,
         "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,
         "growth_snippet": SNIPPET.replace("NAME", found.slug),
-        "makers": Run.objects.filter(pk__in=makers[:MAKERS_SHOWN]).order_by("created_at"),
-        "makers_count": len(makers),
+        "makers": makers,
+        "makers_count": makers_count,
         "uses": uses,
         "use_count": use_count,
         "sees_runs": sees_runs,

@@ -1,42 +1,88 @@
 """The home page of a workspace, and the part of it that follows what is under way."""
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.queries.home import aim, blocks, board, burn, decisions, growth, running_now, standing_limits
-from runs.queries.recent import recent_changes
+from runs.lifecycle import RunStatus
+from runs.queries.home_aim import aim
+from runs.queries.home_blocked import blocks
+from runs.queries.home_budget import burn, standing_limits
+from runs.queries.home_changes import recent_changes
+from runs.queries.home_growth import growing
+from runs.queries.home_memory import memory_lines
+from runs.queries.home_now import Now, NowRow, decisions, ended_since, running_now
+from runs.queries.home_scores import boards, promotable
+from runs.queries.home_waiting import Queued, queued
+from runs.queries.utilisation import open_pools, pool_uses
 from runs.views.live import live
+from runs.views.visit import note_visit, since_last_visit
 from workspaces.access import Kind, Permission
 from workspaces.pages import PageRequest
 from workspaces.queries.chain import last_finding
+from workspaces.queries.objective import current_objective
+
+POOLS_SHOWN = 4
+NOTHING_RUNS = Now(rows=[], running=0, waiting=0, held=0, reserved=0)
+KIND_OF_PAGE = {"pool": Kind.POOL, "budget": Kind.BUDGET, "run": Kind.RUN, "run-list": Kind.RUN, "queue": Kind.RUN}  # that blocks lead to
 
 
 def home(request: PageRequest) -> HttpResponseBase:
-    if request.GET.get("part") == "live":
-        return live(request, "runs/home_live.html", _now(request, is_part=True))
-    aimed = aim()
-    context = _now(request, is_part=False) | {
-        "aim": aimed,
-        "decisions": decisions(request.actor, may_approve=request.rights.allows(Permission.APPROVE, Kind.APPROVAL)),
-        "board": board(aimed),
-        "growth": growth(),
-        "events": recent_changes(),
-        "record": last_finding(),
-    }
-    return render(request, "runs/home.html", context)
-
-
-def _now(request: PageRequest, *, is_part: bool) -> dict[str, Any]:
     now = timezone.now()
-    running = running_now()
-    limits = standing_limits(request.workspace, running, now)
+    if request.GET.get("part") == "live":
+        return live(request, "runs/home_live.html", _now(request, now, is_part=True))
+    since = since_last_visit(request, now)
+    context = _now(request, now, is_part=False) | _group(request, since.moment, now) | {"since": since, "record": last_finding()}
+    response = render(request, "runs/home.html", context)
+    note_visit(request, response, since)
+    return response
+
+
+def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any]:
+    """What is under way, which the page asks for again and again."""
+    sees = {kind: _may_see(request, kind) for kind in (Kind.RUN, Kind.BUDGET, Kind.APPROVAL, Kind.POOL)}
+    running = running_now() if sees[Kind.RUN] else NOTHING_RUNS
+    limits = standing_limits(request.workspace, running, now) if sees[Kind.BUDGET] or running.waiting else []
+    queue = queued(limits, running.running) if running.waiting else None
+    held_up = blocks(request.workspace, limits, running, queue, now)
     return {
         "now": running,
-        "rows": [(row, row.seconds(now)) for row in running.rows],
-        "burn": burn(limits, running, now),
-        "blocks": blocks(request.workspace, limits, running, now),
+        "rows": [(row, row.seconds(now), _waits(queue, row)) for row in running.rows],
+        "burn": burn(limits, running, now) if sees[Kind.BUDGET] else None,
+        "blocks": [block for block in held_up if block.page not in KIND_OF_PAGE or sees[KIND_OF_PAGE[block.page]]],
+        "uses": pool_uses(open_pools(POOLS_SHOWN)) if sees[Kind.POOL] else [],
+        "sees": sees,
         "is_part": is_part,
     }
+
+
+def _waits(queue: Queued | None, row: NowRow) -> str:
+    return queue.reason(row.run) if queue is not None and row.run.status == RunStatus.QUEUED else ""
+
+
+def _group(request: PageRequest, since: datetime, now: datetime) -> dict[str, Any]:
+    """What the group tries, decides, learns and changes. Of kinds that the reader's role is not about there is nothing."""
+    zone = request.workspace.zone or "UTC"
+    objective = current_objective()
+    sees_scores = _may_see(request, Kind.EVALUATION)
+    first = objective.benchmark_id if objective else None
+    scored = boards(since, first=first) if sees_scores else []
+    return {
+        "aim": aim(objective, scored),
+        "boards": [board for board in scored if board.total],
+        "promotable": promotable(scored) if _may_see(request, Kind.ARTIFACT) else [],
+        "ended": ended_since(since, zone) if _may_see(request, Kind.RUN) else None,
+        "decisions": decisions(request.actor, may_approve=request.rights.allows(Permission.APPROVE, Kind.APPROVAL))
+        if _may_see(request, Kind.APPROVAL)
+        else None,
+        "growing": growing(since, now=now, zone=zone) if _may_see(request, Kind.DATASET) else [],
+        "memory": memory_lines() if _may_see(request, Kind.RUN) else [],
+        "changes": recent_changes(since, zone=zone, may_see=lambda kind: _may_see(request, kind)),
+    }
+
+
+def _may_see(request: PageRequest, kind: Kind) -> bool:
+    return request.rights.allows(Permission.VIEW, kind)

@@ -17,7 +17,7 @@ from runs.queries.parameters import parameter_faults
 from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.checklist import checks
-from workspaces.models import NotFound
+from workspaces.models import NotFound, User
 from workspaces.pages import PageRequest, is_fragment, redirect
 
 FIELDS = {"benchmark_id": "benchmark", "agent_id": "agent", "compute_pool_id": "pool", "dataset_ids": "datasets", "budget": "gpu_hours"}
@@ -33,11 +33,11 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
     act = "" if is_fragment(request) else request.POST.get("act", "")
     form = LaunchForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
     if request.method != "POST":
-        return _page(request, form, _look(form) if form.is_bound else None, scoring=scoring)
+        return _page(request, form, _look(form, request.user) if form.is_bound else None, scoring=scoring)
     if not form.is_valid():
-        return _page(request, form, _look(form), status=422)
+        return _page(request, form, _look(form, request.user), status=422)
     if act != "launch":
-        found = _look(form)
+        found = _look(form, request.user)
         return _page(request, form, found, status=422 if form.errors else 200)
     try:
         launched = launch_run(actor=request.actor, request=form.request(), run_id=id_of(request, form_key(request)))
@@ -46,13 +46,13 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
         return _page(request, form, None, status=422)
     except Refusal as refusal:
         if refusal.certificate:
-            return _page(request, form, _look(form), status=409, refused=Certificate.objects.find(refusal.certificate))
+            return _page(request, form, _look(form, request.user), status=409, refused=Certificate.objects.find(refusal.certificate))
         _place(form, refusal)
-        return _page(request, form, _look(form), status=409)
+        return _page(request, form, _look(form, request.user), status=409)
     return redirect("run", request.workspace.slug, launched.run.public_id)
 
 
-def _look(form: LaunchForm) -> Estimate | None:
+def _look(form: LaunchForm, person: User) -> Estimate | None:
     """The estimate of what stands in the form, as far as it can be made; what is wrong is said beside its field."""
     form.is_valid()
     asked = form.request()
@@ -60,7 +60,7 @@ def _look(form: LaunchForm) -> Estimate | None:
         return None
     for without in (frozenset[str](), OPTIONAL):
         try:
-            found = estimate(form.request(without=without), is_draft=True)
+            found = estimate(form.request(without=without), person=person, is_draft=True)
         except NotFound as missing:
             place_missing(form, missing)
             return None

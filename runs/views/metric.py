@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponseBase
 
 from runs.models import Run
-from runs.queries.metric import curves, find_series, points, series_of
+from runs.queries.metric import curves, find_series, points, points_in_pieces, series_of
 from runs.queries.run_page import find_run
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest
@@ -47,7 +47,10 @@ def run_metric_csv(request: PageRequest, run: str) -> HttpResponseBase:
     if series is None:
         raise NotFound("metric")
 
+    pieces = points_in_pieces(series)
+
     def piece(cursor: str) -> Piece:
-        return [(point.step, point.value, point.seconds) for point in points(series).items], ""
+        rows = next(pieces, [])
+        return list(rows), "more" if rows else ""
 
     return csv_file(f"{found.public_id}-metric", ("step", "value", "seconds UTC"), piece, workspace_id=request.workspace.pk)

@@ -1,17 +1,21 @@
 """The page of one run, its live part, and the two things that may be done to it."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
 from runs.commands.launch import retry_run
 from runs.commands.run import cancel, may_cancel
 from runs.models import MetricSeries, Run, RunLine
+from runs.queries.artifact import uses_of_run
 from runs.queries.launch_again import launch_query
 from runs.queries.launch_score import EVALUATE
 from runs.queries.metric import curves, series_of
+from runs.queries.recent import EventLine
 from runs.queries.run_page import (
     RunState,
     artifacts_of,
@@ -142,6 +146,14 @@ def _said(state: RunState) -> list[RunLine]:
     return lines_of(state.attempts, LINES_SHOWN)
 
 
+def _events(request: PageRequest, state: RunState) -> list[EventLine]:
+    """Each leads to its place in the record, for those who may read that."""
+    found = events_of(state.run, state.attempts)
+    if not request.rights.allows(Permission.VIEW_AUDIT, Kind.AUDIT):
+        return [line for _, line in found]
+    return [replace(line, url=reverse("event", args=[request.workspace.slug, event.public_id])) for event, line in found]
+
+
 def _of_tab(request: PageRequest, state: RunState, tab: str) -> dict[str, Any]:
     run = state.run
     match tab:
@@ -150,11 +162,11 @@ def _of_tab(request: PageRequest, state: RunState, tab: str) -> dict[str, Any]:
         case "metrics":
             return metrics_context(request, run)
         case "files":
-            return {"artifacts": artifacts_of(run), "lines": lines_of(state.attempts)}
+            return {"artifacts": artifacts_of(run), "lines": lines_of(state.attempts), "uses": uses_of_run(run)}
         case "certificate":
             return {"checks": checks(run.certificate.lines)}
         case "cost":
             return {"entries": entries_of(run), "attempts": state.attempts}
         case "audit":
-            return {"events": events_of(run, state.attempts)}
+            return {"events": _events(request, state)}
     return {}

@@ -1,11 +1,15 @@
 """The list of runs, as a page and as a file."""
 
+from typing import Any
+
 from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
 from runs.forms.run_list import RunFilterForm, with_query
+from runs.queries.run_columns import MOST_COLUMNS, offers, read_columns
 from runs.queries.run_list import RunRow, choices, matching, page_of_runs, sorts_by_score
+from runs.views.run_table import cells_of, choices_of, csv_cells, csv_head, heads_of
 from workspaces.ids import canonical
 from workspaces.models import Workspace
 from workspaces.pages import PageRequest
@@ -27,17 +31,25 @@ HEADS = (
 
 def run_list(request: PageRequest) -> HttpResponseBase:
     form = RunFilterForm(request.GET, choices())
-    wanted = form.wanted()
+    wanted, zone = form.wanted(), request.workspace.zone
+    columns, left_out = read_columns(request.GET.getlist("col"))
     try:
-        page, is_lost = page_of_runs(wanted, zone=request.workspace.zone, cursor=request.GET.get("after", "")), False
+        page, is_lost = page_of_runs(wanted, zone=zone, cursor=request.GET.get("after", ""), columns=columns), False
     except BadCursor:
-        page, is_lost = page_of_runs(wanted, zone=request.workspace.zone), True
+        page, is_lost = page_of_runs(wanted, zone=zone, columns=columns), True
     now = timezone.now()
-    total = matching(wanted, request.workspace.zone).count()
-    context = {
+    total = matching(wanted, zone).count()
+    has_score_order = sorts_by_score(wanted)
+    context: dict[str, Any] = {
         "form": form,
         "wanted": wanted,
-        "rows": [(row, canonical("run", None, row.id), row.seconds(now)) for row in page.items],
+        "rows": [(row, canonical("run", None, row.id), row.seconds(now), cells_of(columns, row, now)) for row in page.items],
+        "heads": heads_of(columns, page.items, request.GET, sort=wanted.sort, has_score_order=has_score_order),
+        "columns_left_out": left_out,
+        "most_columns": MOST_COLUMNS,
+        "offered": choices_of(columns, offers([row.id for row in page.items])),
+        "kept": [(name, value) for name, values in request.GET.lists() for value in values if name not in ("col", "after") and value],
+        "usual_query": with_query(request.GET, col=None),
         "next_cursor": page.next or "",
         "total": total,
         "total_words": f"of {total:,}",
@@ -47,8 +59,8 @@ def run_list(request: PageRequest) -> HttpResponseBase:
             name: {"query": with_query(request.GET, sort=None if name == "newest" else name), "is_current": wanted.sort == name}
             for name, _, _ in HEADS
         },
-        "sorts_by_score": sorts_by_score(wanted),
-        "wants_benchmark": wanted.sort == "score" and not sorts_by_score(wanted),
+        "sorts_by_score": has_score_order,
+        "wants_benchmark": wanted.sort == "score" and not has_score_order,
         "failures_query": with_query(request.GET, failures=None if wanted.hides_failures else "hidden"),
         "csv_query": with_query(request.GET),
     }
@@ -58,12 +70,14 @@ def run_list(request: PageRequest) -> HttpResponseBase:
 def run_list_csv(request: PageRequest) -> HttpResponseBase:
     wanted = RunFilterForm(request.GET, choices()).wanted()
     workspace: Workspace = request.workspace
+    columns, _ = read_columns(request.GET.getlist("col"))
+    now = timezone.now()
 
     def piece(cursor: str) -> Piece:
-        page = page_of_runs(wanted, zone=workspace.zone, cursor=cursor, size=500)
-        return [_cells(row) for row in page.items], page.next or ""
+        page = page_of_runs(wanted, zone=workspace.zone, cursor=cursor, size=500, columns=columns)
+        return [csv_cells(columns, row, now) if columns else _cells(row) for row in page.items], page.next or ""
 
-    return csv_file(f"{workspace.slug}-runs", CSV_HEAD, piece, workspace_id=workspace.pk)
+    return csv_file(f"{workspace.slug}-runs", csv_head(columns) if columns else CSV_HEAD, piece, workspace_id=workspace.pk)
 
 
 def _cells(row: RunRow) -> list[Cell]:

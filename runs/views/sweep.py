@@ -19,7 +19,7 @@ from runs.views.launch import FIELDS, place_missing
 from runs.views.live import live
 from runs.views.once import form_key, id_of
 from workspaces.audit import Refusal
-from workspaces.models import NotFound
+from workspaces.models import NotFound, User
 from workspaces.pages import PageRequest, is_fragment, redirect
 from workspaces.queries.paging import BadCursor
 from workspaces.views.csv_file import Piece, csv_file
@@ -75,7 +75,7 @@ def sweep_new(request: PageRequest) -> HttpResponseBase:
     if not form.is_valid():
         return _form(request, form, status=422)
     if act != "launch":
-        plan = _plan(form)
+        plan = _plan(form, request.user)
         return _form(request, form, plan, status=422 if form.errors else 200)
     try:
         made = create_sweep(actor=request.actor, sweep_id=id_of(request, form_key(request)), **form.asked())
@@ -95,12 +95,12 @@ def sweep_stop(request: PageRequest, sweep: str) -> HttpResponseBase:
     return redirect("sweep", request.workspace.slug, found.public_id)
 
 
-def _plan(form: SweepForm) -> SweepPlan | None:
+def _plan(form: SweepForm, person: User) -> SweepPlan | None:
     """What stands in the form, as a plan; a draft that names nothing to vary yet has none, and nothing is said about it."""
     if form.is_draft and not form.has_space:
         return None
     try:
-        return plan_sweep(form.request(), form.space())
+        return plan_sweep(form.request(), form.space(), person=person)
     except NotFound as missing:
         place_missing(form, missing)
     except Refusal as refusal:

@@ -16,7 +16,7 @@ from workspaces.models import Engine, User
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]  # each walks through all pages
 NO_PAGE = {
     "start": "leads on", "livez": "for machines", "readyz": "for machines", "openapi-json": "for machines", "run-log": "a raw file",
-    "dataset-file": "a file", "agent-file": "a file", "agent-bundle": "a file", "artifact": "a file",
+    "dataset-file": "a file", "agent-file": "a file", "agent-bundle": "a file", "artifact-file": "a file",
 }  # fmt: skip
 RUN_TABS = ("log", "metrics", "files", "certificate", "cost", "audit")
 OF_ACCOUNTS = ("account_login", "account_logout", "account_change_password", "account_reauthenticate")

@@ -8,10 +8,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from labsite.owner import as_owner
-from runs.models import Run
+from runs.commands import attempt as attempts
+from runs.models import Attempt, QueueItem, Run
 from tests.factories_runs import drive, launch, make_laboratory
 from workspaces import store
-from workspaces.models import Blob
+from workspaces.models import AuditEvent, Blob, Engine, EngineSlot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,14 +37,38 @@ def test_a_working_installation_is_healthy_and_what_is_broken_is_named() -> None
     with laboratory.opened():
         blob = Blob.objects.first()
         assert blob is not None
-        store.remove(blob.region, laboratory.workspace.pk, blob.sha256)
+        path = store.local_path(blob.region, laboratory.workspace.pk, blob.sha256)
+        assert path is not None
+        path.unlink()
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("UPDATE workspaces_ledgeraccount SET balance = balance + 1 WHERE side = 'spent'")
         cursor.execute("UPDATE workspaces_auditevent SET actor_label = 'nobody' WHERE sequence = 1")
+        cursor.execute("UPDATE runs_certificate SET verdict = 'refused'")
         cursor.execute("UPDATE runs_run SET reserved_gpu_ms = 5 WHERE id = %s", [run.pk])
     found = " ".join(faults())
-    for words in ("is not in the store", "its entries say", "still holds a reservation"):
+    for words in ("is not in the store", "its entries say", "still holds a reservation", "says refused; its facts give admitted"):
         assert words in found
-    assert len(faults()) >= 4
+    assert len(faults()) >= 5
     with laboratory.opened():
         assert Run.objects.count() == 1
+
+
+def test_a_queued_run_whose_start_raises_is_named_and_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        runs = [launch(laboratory), launch(laboratory)]
+        events = AuditEvent.objects.count()
+    assert faults() == []
+    take_slots = attempts._take_slots
+
+    def stumbles(engine: Engine, attempt: Attempt, slots: int) -> None:
+        if attempt.run_id == runs[1].pk:
+            raise KeyError("slots")
+        take_slots(engine, attempt, slots)
+
+    monkeypatch.setattr(attempts, "_take_slots", stumbles)
+    (fault,) = faults()
+    assert fault == f"{runs[1].name} ({runs[1].public_id}) is queued and cannot be started: KeyError: 'slots'. Cancel it."
+    with laboratory.opened():
+        assert (QueueItem.objects.count(), Attempt.objects.count(), AuditEvent.objects.count()) == (2, 0, events)
+        assert not EngineSlot.objects.exists()

@@ -17,6 +17,7 @@ RAW_SQL = (
     "labsite/owner.py",  # grants to the serving role
     "runs/migrations/",
     "runs/queries/metric.py",  # arrays of points thinned where they lie
+    "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/run_page.py",  # the figures of a run's page in one statement
     "runs/queries/site.py",  # functions that answer across workspaces
     "tests/",  # they attack with it

@@ -21,7 +21,7 @@ NO_ROW = {
     "path": "a file within its version",
     "file": "a file within its version",
     "name": "a file within its run",
-    "secret": "what an invitation's link holds",
+    "word": "what an invitation's link holds",
     "key": "a metric within its run",
     "username": "people belong to the site",
     "user": "people belong to the site",

@@ -129,7 +129,9 @@ def test_a_file_that_the_store_has_lost_meanwhile_is_stored_again(monkeypatch: p
         collect(laboratory)
     with laboratory.opened():
         first = KeptFile.objects.get(path="a")
-        store.remove("local", laboratory.workspace.pk, first.sha256)
+        path = store.local_path("local", laboratory.workspace.pk, first.sha256)
+        assert path is not None
+        path.unlink()
     collect(laboratory)
     assert fresh(laboratory, run).status == RunStatus.SUCCEEDED
     with laboratory.opened():

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.admission import Answer, decide, facts_from
 from runs.commands.approval import decide_approval
-from runs.commands.attempt import AtLimit, end_attempt, mark_running, start_attempt
+from runs.commands.attempt import NotYet, end_attempt, mark_running, start_attempt
 from runs.commands.ending import finish_run
 from runs.commands.harvest import Harvest
 from runs.commands.launch import launch_run, retry_run
@@ -146,6 +146,8 @@ def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> Non
         assert balances().get("reserved", 0) == 0
         with pytest.raises(Refusal, match="You asked for this yourself"):
             decide_approval(actor=laboratory.owner, approval=approval, approves=True, seen_hash=approval.content_hash)
+        tried = AuditEvent.objects.order_by("-sequence")[0]
+        assert (tried.verb, tried.actor_label) == ("access.denied", laboratory.owner.label)
         with pytest.raises(Refusal, match="changed since you looked"):
             decide_approval(actor=approver, approval=approval, approves=True, seen_hash="0" * 64)
         decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
@@ -368,7 +370,7 @@ def test_runs_at_once_mean_the_same_to_admission_to_dispatch_and_to_the_queue(mo
         if starts:
             assert start_attempt(actor=Actor.system(job_id="test"), run=second).number == 1
         else:
-            with pytest.raises(AtLimit, match="1 of 1 runs run at once"):
+            with pytest.raises(NotYet, match="1 of 1 runs run at once"):
                 start_attempt(actor=Actor.system(job_id="test"), run=second)
 
 

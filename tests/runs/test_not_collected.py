@@ -13,7 +13,7 @@ from labsite.owner import as_owner
 from runs.commands.ending import finish_run
 from runs.jobs import collect as collecting
 from runs.jobs.keeper import Keeper
-from runs.jobs.sweep import sweep_workspace
+from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import RunStatus
 from runs.models import Evaluation, Run
 from runs.pools.base import PoolError
@@ -55,8 +55,8 @@ def test_a_full_disk_ends_the_run_with_what_has_room_and_the_rest_comes_later(
         assert (waiting.status, waiting.spent_gpu_ms > 0) == (RunStatus.RUNNING, True)
         with laboratory.opened():
             assert not EngineSlot.objects.exists()
-        sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
-        assert folder_of(laboratory, attempt).exists(), "what is still to be collected was swept"
+        tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+        assert folder_of(laboratory, attempt).exists(), "what is still to be collected was removed"
         collect(laboratory)
         done = fresh(laboratory, run)
         assert done.status == RunStatus.SUCCEEDED
@@ -99,7 +99,7 @@ def test_one_file_that_cannot_be_read_keeps_none_of_the_others(monkeypatch: pyte
         assert (done.status, done.reason.startswith("Not all outputs could be collected: 1 file")) == (RunStatus.SUCCEEDED, True)
         with laboratory.opened():
             assert {"a", "c"} == {path for path in kept(run) if "/" not in path}
-        sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+        tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
         collect_late(laboratory, attempt)
         assert folder_of(laboratory, attempt).exists()
     collect_late(laboratory, attempt)
@@ -151,7 +151,7 @@ def test_what_no_one_foresaw_does_not_hold_the_run_for_ever(monkeypatch: pytest.
     collect(laboratory)
     done = fresh(laboratory, run)
     assert (done.status, "ZeroDivisionError" in done.reason) == (RunStatus.SUCCEEDED, True)
-    sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
     assert (folder_of(laboratory, attempt) / "outputs" / "a").exists(), "what was not collected is lost"
     settled(laboratory)
 

@@ -13,7 +13,7 @@ from runs import ingest
 from runs.jobs import collect as collecting
 from runs.jobs import dispatch as dispatching
 from runs.jobs import watch as watching
-from runs.jobs.sweep import sweep_workspace
+from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import RunStatus
 from runs.models import Attempt, MetricChunk, MetricSeries, QueueItem, Run, Watch
 from runs.pools.base import Observation, PoolError, Status
@@ -212,7 +212,7 @@ def test_one_poisoned_attempt_does_not_keep_others_from_being_watched(monkeypatc
     settled(laboratory)
 
 
-def test_a_folder_left_behind_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_left_behind_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         run = launch(laboratory)
@@ -222,5 +222,5 @@ def test_a_folder_left_behind_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     with laboratory.opened():
         folder = folder_of(laboratory, Attempt.objects.get(run=run))
     assert folder.exists()
-    sweep_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
     assert not folder.exists()

@@ -200,7 +200,7 @@ def test_results_stand_apart_from_logs(laboratory: Laboratory, run: Run) -> None
 def test_artifacts_come_as_attachments_whatever_they_are_called(laboratory: Laboratory, run: Run) -> None:
     with laboratory.opened():
         html = add_artifact(actor=laboratory.owner, run=run, path='outputs/a\r\nX-Evil: 1"<b>.html', content=b"<script>alert(1)</script>")
-    response = client_of(laboratory.owner).get(f"/workspaces/lab/artifacts/{html.public_id}/")
+    response = client_of(laboratory.owner).get(f"/workspaces/lab/artifacts/{html.public_id}/file/")
     assert isinstance(response, StreamingHttpResponse)
     assert b"".join(response) == b"<script>alert(1)</script>"
     assert response["Content-Disposition"].startswith("attachment")
@@ -208,7 +208,7 @@ def test_artifacts_come_as_attachments_whatever_they_are_called(laboratory: Labo
     assert response["X-Content-Type-Options"] == "nosniff"
     assert "X-Evil" not in response
     other = make_laboratory("other")
-    assert client_of(other.owner).get(f"/workspaces/other/artifacts/{html.public_id}/").status_code == 404
+    assert client_of(other.owner).get(f"/workspaces/other/artifacts/{html.public_id}/file/").status_code == 404
 
 
 def test_score_and_cost_stand_at_the_top(laboratory: Laboratory, run: Run) -> None:

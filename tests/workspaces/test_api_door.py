@@ -64,7 +64,7 @@ def is_list(route: Route) -> bool:
     operation = operation_of(route)
     shape = operation.response_models.get(200)
     answer = shape.model_fields["response"].annotation if shape is not None and hasattr(shape, "model_fields") else None
-    return "items" in getattr(answer, "model_fields", {})
+    return "items" in getattr(answer, "model_fields", {}) and not route.path.endswith("/search")  # a few hits of each noun
 
 
 def operation_of(route: Route) -> Any:

@@ -15,7 +15,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from tests.factories import make_workspace
-from tests.factories_resources import in_one, move, release, reserve, settle, spoil_balance
+from tests.factories_resources import in_one, move, reserve, settle, spoil_balance
 from workspaces import ledger, scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal
@@ -80,7 +80,7 @@ def test_what_exceeds_a_reservation_is_an_overrun_that_everyone_sees(lab: Actor)
 def test_a_run_that_never_started_costs_nothing(lab: Actor) -> None:
     weekly(lab, 4)
     run_id, starts_at = promise(lab, 4)
-    release(actor=lab, unit=Unit.GPU_MS, reserved=4 * HOUR, run_id=run_id, window_start=starts_at)
+    settle(actor=lab, unit=Unit.GPU_MS, spent=0, reserved=4 * HOUR, run_id=run_id, window_start=starts_at)
     assert balances() == {"source": -4 * HOUR, "available": 4 * HOUR}
 
 
@@ -177,18 +177,39 @@ def test_amounts_that_are_no_whole_number_are_refused(lab: Actor, amount: Any) -
 def test_a_reservation_moves_into_the_next_window_or_waits(lab: Actor) -> None:
     weekly(lab, 10)
     run_id, starts_at = promise(lab, 6)
-    order: dict[str, Any] = {"actor": lab, "unit": Unit.GPU_MS, "reserved": 6 * HOUR, "run_id": run_id, "window_start": starts_at}
-    assert move(now=NOW + timedelta(days=1), **order) == starts_at
+    order: dict[str, Any] = {
+        "actor": lab,
+        "unit": Unit.GPU_MS,
+        "reserved": 6 * HOUR,
+        "spent": 0,
+        "run_id": run_id,
+        "window_start": starts_at,
+    }
+    assert move(now=NOW + timedelta(days=1), **order).starts_at == starts_at
     promise(lab, 5, now=NOW + WEEK)
     with pytest.raises(DoesNotFit, match="this week"):
         move(now=NOW + WEEK, **order)
     assert balances()["reserved"] == 11 * HOUR
-    moved = move(now=NOW + 2 * WEEK, **order)
+    moved = move(now=NOW + 2 * WEEK, **order).starts_at
     assert moved == starts_at + 2 * WEEK
     sides = LedgerAccount.objects.filter(starts_at=starts_at, side="available").values_list("balance", flat=True)
     assert list(sides) == [10 * HOUR]
     settle(actor=lab, unit=Unit.GPU_MS, reserved=6 * HOUR, spent=6 * HOUR, run_id=run_id, window_start=moved)
     assert LedgerAccount.objects.get(starts_at=moved, side="spent").balance == 6 * HOUR
+    assert recount() == []
+
+
+@pytest.mark.django_db
+def test_what_was_spent_before_the_window_ended_is_charged_to_it(lab: Actor) -> None:
+    weekly(lab, 6)
+    run_id, starts_at = promise(lab, 6)
+    order: dict[str, Any] = {"actor": lab, "unit": Unit.GPU_MS, "run_id": run_id}
+    promise(lab, 2, now=NOW + WEEK)
+    carried = move(reserved=6 * HOUR, spent=2 * HOUR, window_start=starts_at, now=NOW + WEEK, **order)
+    assert carried == ledger.Carried(4 * HOUR, starts_at + WEEK), "the rest has room, the whole would not have"
+    settle(reserved=4 * HOUR, spent=3 * HOUR, window_start=carried.starts_at, **order)
+    spent = dict(LedgerAccount.objects.filter(side="spent").values_list("starts_at", "balance"))
+    assert spent == {starts_at: 2 * HOUR, starts_at + WEEK: HOUR}
     assert recount() == []
 
 
@@ -265,33 +286,33 @@ class Chance:
 
     dice: random.Random
     now: datetime = NOW
-    held: list[tuple[str, uuid.UUID, int, datetime]] = field(default_factory=list)
+    held: list[tuple[str, uuid.UUID, int, int, datetime]] = field(default_factory=list)  # unit, run, still reserved, entered, window
     spent: int = 0
     done: dict[str, int] = field(default_factory=dict)
 
     def act(self, event: Draft) -> None:
         self.now += timedelta(minutes=self.dice.randrange(90))
-        act = self.dice.choices(["reserve", "settle", "move", "release"], [50, 25, 15, 10])[0] if self.held else "reserve"
+        act = self.dice.choices(["reserve", "settle", "move", "cancel"], [50, 25, 15, 10])[0] if self.held else "reserve"
         self.done[act] = self.done.get(act, 0) + 1
         if act == "reserve":
             unit: str = self.dice.choice([Unit.GPU_MS, Unit.API_MICROS])
             amount, run_id = self.dice.randrange(4 * HOUR), uuid.uuid4()
             with suppress(DoesNotFit):
                 starts_at = ledger.reserve(event, unit=unit, amount=amount, run_id=run_id, run_label="", now=self.now)
-                self.held.append((unit, run_id, amount, starts_at))
+                self.held.append((unit, run_id, amount, 0, starts_at))
             return
-        unit, run_id, amount, starts_at = self.held.pop(self.dice.randrange(len(self.held)))
+        unit, run_id, amount, entered, starts_at = self.held.pop(self.dice.randrange(len(self.held)))
         order: dict[str, Any] = {"unit": unit, "reserved": amount, "run_id": run_id, "run_label": "", "window_start": starts_at}
-        if act == "release":
-            ledger.release(event, **order)
-        elif act == "settle":
-            spent = self.dice.randrange(2 * amount + 1 if self.dice.random() < 0.2 else amount + 1)
-            ledger.settle(event, spent=spent, **order)
-            self.spent += spent if unit == Unit.GPU_MS else 0
-        else:
+        used = 0 if act == "cancel" else self.dice.randrange(2 * amount + 1 if self.dice.random() < 0.2 and act == "settle" else amount + 1)
+        if act == "move":
             with suppress(DoesNotFit):
-                starts_at = ledger.move(event, now=self.now, **order) or starts_at
-            self.held.append((unit, run_id, amount, starts_at))
+                carried = ledger.move(event, now=self.now, spent=entered + used, **order)
+                entered, amount, starts_at = entered + amount - carried.reserved, carried.reserved, carried.starts_at or starts_at
+                self.spent += order["reserved"] - amount if unit == Unit.GPU_MS else 0
+            self.held.append((unit, run_id, amount, entered, starts_at))
+        else:
+            ledger.settle(event, spent=entered + used, **order)
+            self.spent += used if unit == Unit.GPU_MS else 0
 
 
 @pytest.mark.django_db
@@ -313,7 +334,7 @@ def test_two_thousand_operations_in_any_order_keep_every_sum(lab: Actor) -> None
     assert min(chance.done.values()) > 100
     assert LedgerAccount.objects.aggregate(total=Sum("balance"))["total"] == 0
     assert balances()["spent"] == chance.spent
-    assert balances()["reserved"] == sum(amount for unit, _, amount, _ in chance.held if unit == Unit.GPU_MS)
+    assert balances()["reserved"] == sum(amount for unit, _, amount, _, _ in chance.held if unit == Unit.GPU_MS)
     for row in LedgerAccount.objects.order_by().values("window", "unit", "starts_at").annotate(total=Sum("balance")):
         assert row["total"] == 0, row
 
@@ -332,7 +353,7 @@ def test_a_month_limit_set_in_mid_month_counts_what_was_promised_and_spent_befor
     weekly(lab, 50)
     (ended, starts_at), (running, _), (released, _) = promise(lab, 4, now), promise(lab, 3, now), promise(lab, 2, now)
     settle(actor=lab, unit=Unit.GPU_MS, reserved=4 * HOUR, spent=2 * HOUR, run_id=ended, window_start=starts_at)
-    release(actor=lab, unit=Unit.GPU_MS, reserved=2 * HOUR, run_id=released, window_start=starts_at)
+    settle(actor=lab, unit=Unit.GPU_MS, spent=0, reserved=2 * HOUR, run_id=released, window_start=starts_at)
     set_limit(actor=lab, unit=Unit.GPU_MS, window=Limit.Window.MONTH, amount=6 * HOUR, mode=Limit.Mode.STOP)
     assert balances(window=Limit.Window.MONTH) == {"source": -6 * HOUR, "available": HOUR, "reserved": 3 * HOUR, "spent": 2 * HOUR}
     with pytest.raises(DoesNotFit, match="7 GPU-hours of 6 GPU-hours this month"):

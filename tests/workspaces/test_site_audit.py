@@ -13,7 +13,8 @@ from workspaces.commands.engine import add_engine, change_engine
 from workspaces.commands.preferences import set_preferences
 from workspaces.commands.user import create_user, deactivate_user, set_site_roles
 from workspaces.models import Engine, SiteEvent, User
-from workspaces.queries.site import broken_site_event, first_broken, site_events
+from workspaces.queries.site import first_broken, site_events
+from workspaces.queries.site_chain import verify_site_chain
 from workspaces.site_audit import SiteVerb
 
 
@@ -26,7 +27,7 @@ def test_each_site_command_writes_one_linked_event() -> None:
     verbs = list(SiteEvent.objects.order_by("sequence").values_list("verb", flat=True))
     assert verbs[-3:] == [SiteVerb.ENGINE_ADDED, SiteVerb.ENGINE_CHANGED, SiteVerb.USER_CREATED]
     assert SiteEvent.objects.get(verb=SiteVerb.ENGINE_CHANGED).details == {"changed": {"is_accepting": [True, False]}}
-    assert broken_site_event() is None
+    assert verify_site_chain().is_whole
 
 
 @pytest.mark.django_db
@@ -91,12 +92,15 @@ def test_user_names_that_are_none_are_refused(username: str) -> None:
 @pytest.mark.django_db
 def test_preferences_are_ones_own() -> None:
     operator = make_operator()
-    set_preferences(actor=operator, display_name="Op", theme="dark", zone="Europe/Berlin", has_shortcuts=False)
+    set_preferences(actor=operator, display_name="Op", theme="dark", density="compact", zone="Europe/Berlin", has_shortcuts=False)
     user = User.objects.get(username="operator")
-    assert (user.theme, user.zone, user.has_shortcuts) == ("dark", "Europe/Berlin", False)
+    assert (user.theme, user.density, user.zone, user.has_shortcuts) == ("dark", "compact", "Europe/Berlin", False)
     with pytest.raises(Refusal) as refused:
-        set_preferences(actor=operator, display_name="Op", theme="dark", zone="Mars/Olympus", has_shortcuts=False)
+        set_preferences(actor=operator, display_name="Op", theme="dark", density="compact", zone="Mars/Olympus", has_shortcuts=False)
     assert refused.value.field == "zone"
+    with pytest.raises(Refusal) as refused:
+        set_preferences(actor=operator, display_name="Op", theme="dark", density="dense", zone="", has_shortcuts=False)
+    assert refused.value.field == "density"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -117,4 +121,4 @@ def test_many_at_once_make_one_chain_without_gaps() -> None:
     for thread in threads:
         thread.join(30)
     assert list(SiteEvent.objects.order_by("sequence").values_list("sequence", flat=True)) == list(range(1, 21))
-    assert broken_site_event() is None
+    assert verify_site_chain().is_whole

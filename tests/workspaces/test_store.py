@@ -15,7 +15,7 @@ from tests.factories_registry import make_dataset_version, stored
 from workspaces import store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
-from workspaces.commands.blob import receive_file, stored_bytes, sweep_store
+from workspaces.commands.blob import receive_file, stored_bytes, tidy_store
 from workspaces.commands.limit import set_limit
 from workspaces.models import Blob, Limit, Unit, Workspace
 
@@ -70,15 +70,18 @@ def test_same_content_is_kept_once_and_workspaces_share_nothing(place: Path) -> 
 
 def test_removed_is_gone(place: Path) -> None:
     store.put_stream("local", PLACE, [CONTENT])
-    store.remove("local", PLACE, SHA256)
-    store.remove("local", PLACE, SHA256)
+    place_of_bytes = store.store_of("local")
+    assert not place_of_bytes.remove_old(PLACE, SHA256, older_than_seconds=60)
+    assert store.exists("local", PLACE, SHA256)
+    assert place_of_bytes.remove_old(PLACE, SHA256, older_than_seconds=-60)
+    assert not place_of_bytes.remove_old(PLACE, SHA256, older_than_seconds=-60)
     assert not store.exists("local", PLACE, SHA256)
     assert store.local_path("local", PLACE, SHA256) is None
 
 
 @pytest.mark.parametrize("text", ["", "..", "../../etc/passwd", "A" * 64, "0" * 63, f"{SHA256}/x", f"{SHA256}\n"])
 def test_no_text_becomes_a_path(place: Path, text: str) -> None:
-    for ask in (store.exists, store.local_path, store.open, store.remove):
+    for ask in (store.exists, store.local_path, store.open, store.renew):
         with pytest.raises(store.StoreMissing):
             ask("local", PLACE, text)
     with pytest.raises(TypeError):
@@ -118,10 +121,10 @@ def test_sweep_takes_what_no_row_names_once_it_is_a_day_old(lab: tuple[Workspace
     orphan = stored("orphan.txt", b"nobody names me")
     incoming = place / lab[0].pk.hex / "incoming" / "left"
     incoming.write_bytes(b"x")
-    assert sweep_store() == 0
+    assert tidy_store() == 0
     for path in [incoming, *(place / lab[0].pk.hex / "blobs").glob("*/*")]:
         os.utime(path, (0, 0))
-    assert sweep_store() == 2
+    assert tidy_store() == 2
     assert not store.exists("local", lab[0].pk, orphan.sha256)
     assert store.exists("local", lab[0].pk, kept.files.get().blob.sha256)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workspaces.windows import Window, first_instant, month_of, week_of, words
+from workspaces.windows import Window, day_of, first_instant, month_of, week_of, window_of, words
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Santiago")
 ODD_ZONES = ("Pacific/Apia", "America/St_Johns", "America/Havana", "Africa/Cairo")  # a lost day, midnights lost or twice
@@ -99,3 +99,58 @@ def test_what_has_passed_is_counted_in_thousandths() -> None:
     window = Window(start, start + timedelta(days=7))
     assert [window.passed(start + timedelta(days=days)) for days in (-1, 0, 7, 8)] == [0, 0, 1000, 1000]
     assert window.passed(start + timedelta(days=3, hours=12)) == 500
+
+
+@pytest.mark.parametrize("zone", ZONES + ODD_ZONES)
+def test_ten_years_of_days_tile_without_gap_or_overlap(zone: str) -> None:
+    window = day_of(TEN_YEARS[0], zone)
+    count = 0
+    while window.ends_at < TEN_YEARS[1]:
+        following = day_of(window.ends_at, zone)
+        assert following.starts_at == window.ends_at
+        assert day_of(window.ends_at - timedelta(microseconds=1), zone) == window
+        assert timedelta(hours=22) < window.ends_at - window.starts_at < timedelta(hours=26)
+        window, count = following, count + 1
+    assert count in (3652, 3653)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    moment=st.datetimes(min_value=datetime(1985, 1, 1), max_value=datetime(2037, 1, 1)).map(lambda naive: naive.replace(tzinfo=UTC)),  # noqa: DTZ001  # made aware at once
+    zone=st.sampled_from(ZONES + ODD_ZONES),
+)
+def test_any_instant_lies_in_one_day(moment: datetime, zone: str) -> None:
+    day = day_of(moment, zone)
+    assert moment in day
+    assert day_of(day.starts_at, zone) == day == day_of(day.ends_at - timedelta(microseconds=1), zone)
+
+
+@pytest.mark.parametrize(
+    ("noon", "zone", "starts", "hours"),
+    [
+        ("2026-11-27T12:00Z", "Europe/Berlin", "2026-11-26T23:00Z", 24),
+        ("2026-03-29T12:00Z", "Europe/Berlin", "2026-03-28T23:00Z", 23),  # clocks go forward
+        ("2026-10-25T12:00Z", "Europe/Berlin", "2026-10-24T22:00Z", 25),  # and back
+        ("2024-09-08T12:00Z", "America/Santiago", "2024-09-08T04:00Z", 23),  # a midnight that does not exist
+        ("2011-12-30T09:00Z", "Pacific/Apia", "2011-12-29T10:00Z", 24),  # the day before one that was left out
+        ("2011-12-30T11:00Z", "Pacific/Apia", "2011-12-30T10:00Z", 24),  # and the day after it
+    ],
+)
+def test_days_are_cut_at_the_midnights_of_the_zone(noon: str, zone: str, starts: str, hours: int) -> None:
+    day = day_of(datetime.fromisoformat(noon), zone)
+    assert (day.starts_at, day.ends_at - day.starts_at) == (datetime.fromisoformat(starts), timedelta(hours=hours))
+
+
+def test_a_period_is_a_day_a_week_or_a_month() -> None:
+    moment, zone = datetime(2026, 11, 27, 12, tzinfo=UTC), "Europe/Berlin"
+    assert window_of("day", moment, zone, 6) == day_of(moment, zone)
+    assert window_of("week", moment, zone, 6) == week_of(moment, zone, 6) != week_of(moment, zone, 0)
+    assert window_of("month", moment, zone, 6) == month_of(moment, zone)
+    with pytest.raises(ValueError, match="no period"):
+        window_of("", moment, zone, 0)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/Los_Angeles", "UTC"])
+@pytest.mark.parametrize("day", [date.min, date.max])
+def test_the_ends_of_the_calendar_have_an_instant_everywhere(zone: str, day: date) -> None:
+    assert abs(first_instant(day, ZoneInfo(zone)).date() - day) <= timedelta(days=3)

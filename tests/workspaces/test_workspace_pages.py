@@ -1,5 +1,7 @@
 """Creating a workspace in the browser, step by step; settings and preferences; what a form may not set."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -100,6 +102,7 @@ def test_preferences_change_nothing_but_themselves() -> None:
     fields = {
         "display_name": "Robert",
         "theme": "dark",
+        "density": "compact",
         "zone": "Asia/Tokyo",
         "site_roles": "site_operator",
         "username": "admin",
@@ -107,9 +110,11 @@ def test_preferences_change_nothing_but_themselves() -> None:
     }
     assert client.post("/preferences/", fields).status_code == 303
     bob.refresh_from_db()
-    assert (bob.display_name, bob.theme, bob.zone, bob.has_shortcuts) == ("Robert", "dark", "Asia/Tokyo", False)
+    assert (bob.display_name, bob.theme, bob.density, bob.zone, bob.has_shortcuts) == ("Robert", "dark", "compact", "Asia/Tokyo", False)
     assert (bob.username, bob.kind, bob.site_roles) == ("bob", "person", [])
     page = client.get("/preferences/").content.decode()
-    assert 'data-theme="dark"' in page
+    assert 'data-theme="dark" data-density="compact"' in page
+    assert re.search(r'<input[^>]*value="compact"[^>]* checked', page)
     assert 'data-preferred="off"' in page
     assert client.post("/preferences/", fields | {"zone": "Nowhere"}).status_code == 409
+    assert client.post("/preferences/", fields | {"density": "dense"}).status_code == 422

@@ -33,7 +33,7 @@ from workspaces.api.registry_shapes import (
 )
 from workspaces.audit import Refusal
 from workspaces.commands.agent import create_agent, publish_agent_version
-from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.commands.blob import SentFile, StoredFile, receive_files
 from workspaces.downloads import attachment
 from workspaces.models import Agent, AgentVersion, Pool
 from workspaces.queries.paging import in_order
@@ -80,7 +80,7 @@ def list_versions(request: ApiRequest, agent: str, cursor: Cursor = "", limit: S
 @routes.post("/agents/{agent}/versions", needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT, response=AgentVersionOut, status=201)
 def post_version(request: ApiRequest, agent: str, body: AgentVersionIn) -> Any:
     """Publish the next version with its code in the body."""
-    return Status(201, _published(request, agent, body, lambda: [_stored(file) for file in body.files]))
+    return Status(201, _published(request, agent, body, lambda: _stored(body.files)))
 
 
 @routes.post(  # stands before the versions by number, which would take `upload` for one
@@ -122,8 +122,10 @@ def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive:
     return agent_version_out(request, found, agent_version_row(version))
 
 
-def _stored(file: CodeFileIn) -> StoredFile:
-    return receive_file(file.path, [base64.b64decode(file.content_base64)], is_executable=file.is_executable)
+def _stored(files: list[CodeFileIn]) -> list[StoredFile]:
+    contents = [base64.b64decode(file.content_base64) for file in files]
+    sent = [SentFile(file.path, [content], len(content), file.is_executable) for file, content in zip(files, contents, strict=True)]
+    return receive_files(sent, announced_bytes=sum(map(len, contents)))
 
 
 def _whole(request: ApiRequest, agent: Agent) -> dict[str, Any]:

@@ -5,10 +5,12 @@ made twice. Telemetry has no such id: it is written in one transaction with the 
 """
 
 import hashlib
+import hmac
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
@@ -99,9 +101,10 @@ def _route(request: HttpRequest) -> str:
 
 
 def _body_hash(request: HttpRequest, *, streams: bool) -> str:
-    """What makes two requests the same: the body, or of one that the view reads in pieces its query, type and size."""
+    """What makes two requests the same: the body, or of one that the view reads in pieces its query, type and size. Keyed: a body may hold a
+    secret, which must not be found by trying from what is kept here."""
     if not streams:
-        return hashlib.sha256(request.body).hexdigest()
+        return hmac.new(settings.SECRET_KEY.encode(), request.body, hashlib.sha256).hexdigest()
     seen = [request.META.get("QUERY_STRING", ""), request.headers.get("Content-Length", "")]
     if not request.headers.get("Content-Type", "").startswith("multipart/"):  # whose boundary differs each time
         seen.append(request.headers.get("Content-Type", ""))

@@ -33,6 +33,10 @@ class PoolIn(Body):
     price_micros_per_gpu_hour: Price = 0
     currency: Line = Field("EUR", min_length=3, max_length=3)
     is_default: bool = False
+    login: Line = Field("", max_length=32, description="account on the engine's host; of an engine that is reached by SSH")
+    folder: Line = Field("", max_length=200, description="folder there in which runs work")
+    python: Line = Field("", max_length=200, description="environment there that runs find first")
+    secret: Line = Field("", max_length=64, description="name of the secret whose SSH key opens the account")
     reason: Line = Field("", max_length=1000)
 
 
@@ -44,6 +48,8 @@ class PoolChange(Body):
     currency: Line | None = Field(None, min_length=3, max_length=3)
     is_default: bool | None = None
     is_accepting: bool | None = None
+    python: Line | None = Field(None, max_length=200)
+    secret: Line | None = Field(None, max_length=64)
     reason: Line = Field("", max_length=1000)
 
 
@@ -63,6 +69,11 @@ class PoolOut(Schema):
     price_micros_per_gpu_hour: int
     currency: str
     is_default: bool
+    address: str
+    login: str
+    folder: str
+    python: str
+    secret: str
     created_at: datetime
     url: str
 
@@ -89,7 +100,7 @@ def post_pool(request: ApiRequest, body: PoolIn) -> Any:
 @routes.get("/pools/{pool}", needs=Permission.VIEW, kind=Kind.POOL, response=PoolOut)
 def get_pool(request: ApiRequest, pool: str) -> Any:
     """One pool."""
-    return _out(request, Pool.objects.find(pool))
+    return _out(request, Pool.objects.find(pool, "engine", "secret"))
 
 
 @routes.patch("/pools/{pool}", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut)
@@ -119,6 +130,11 @@ def _out(request: ApiRequest, pool: Pool) -> dict[str, Any]:
         "price_micros_per_gpu_hour": pool.price_micros_per_gpu_hour,
         "currency": pool.currency,
         "is_default": pool.is_default,
+        "address": pool.engine.address,
+        "login": pool.login,
+        "folder": pool.folder,
+        "python": pool.python,
+        "secret": pool.secret.name if pool.secret else "",
         "created_at": pool.created_at,
         "url": reverse("pool", args=[request.workspace.slug, pool.slug]),
     }

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from workspaces.api.door import ApiRequest
 from workspaces.audit import Refusal
+from workspaces.commands.benchmark import MOST_RUNS
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion, NotFound, Owned
 from workspaces.queries.registry import AgentVersionRow
 from workspaces.text import UNSTORABLE, is_storable
@@ -55,6 +56,10 @@ class ContractIn(Body):
     wall_seconds: int | None = Field(None, ge=1, le=2_592_000)
     terms: Line = Field("", max_length=20_000)
     accepts_no_isolation_reason: Line = Field("", max_length=1000, description="Only an owner may say why.")
+    runs_per_person: int | None = Field(
+        None, ge=1, le=MOST_RUNS, description="Runs that were or may still be scored that one person may ask for in each `period`."
+    )
+    period: Literal["", "day", "week", "month"] = Field("", description="Cut at midnights of the workspace's zone.")
 
 
 class ContractPublish(ContractIn):
@@ -79,6 +84,8 @@ class ContractOut(Schema):
     holdout: str | None
     wall_seconds: int | None
     accepts_no_isolation_reason: str
+    runs_per_person: int | None
+    period: str
     terms: str
     content_hash: str
     created_at: datetime
@@ -286,6 +293,8 @@ def contract_out(contract: Contract) -> dict[str, Any]:
         "holdout": contract.holdout.public_id if contract.holdout else None,
         "wall_seconds": contract.wall_seconds,
         "accepts_no_isolation_reason": contract.accepts_no_isolation_reason,
+        "runs_per_person": contract.runs_per_person,
+        "period": contract.period,
         "terms": contract.terms,
         "content_hash": contract.content_hash,
         "created_at": contract.created_at,

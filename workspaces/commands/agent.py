@@ -7,8 +7,8 @@ from typing import Any
 from workspaces.access import Actor, Kind, Permission
 from workspaces.agent_spec import refuse_spec
 from workspaces.audit import Draft, Refusal, command, digest
-from workspaces.commands.blob import StoredFile, keep_blob
-from workspaces.commands.registry import create_named, insert, settle
+from workspaces.commands.blob import StoredFile, keep_blobs
+from workspaces.commands.registry import change_fields, create_named, insert, insert_all
 from workspaces.file_paths import BadPath, refuse_collisions
 from workspaces.models import Agent, AgentFile, AgentPool, AgentVersion, Pool
 from workspaces.verbs import Verb
@@ -35,7 +35,7 @@ def create_agent(
 def change_agent(event: Draft, /, *, actor: Actor, agent: Agent, reason: str = "", **changed: Any) -> Agent:
     """Change name, description or part; how it runs changes only by a new version."""
     event.reason = reason
-    return settle(event, agent, CHANGEABLE, changed)
+    return change_fields(event, agent, CHANGEABLE, changed)
 
 
 @command(Verb.AGENT_VERSION_PUBLISHED, needs=Permission.EDIT_REGISTRY, kind=Kind.AGENT)
@@ -97,10 +97,9 @@ def publish_agent_version(
     if id is not None:
         version.pk = id
     insert(event, version)
-    for file in files:
-        blob = keep_blob(event, file.sha256, file.bytes)
-        insert(event, AgentFile(version=version, path=file.path, blob=blob, is_executable=file.is_executable))
-    for pool in pools:
-        insert(event, AgentPool(version=version, pool=pool))
+    blobs = keep_blobs(event, files)
+    code = [AgentFile(version=version, path=file.path, blob=blobs[file.sha256], is_executable=file.is_executable) for file in files]
+    insert_all(event, code)
+    insert_all(event, [AgentPool(version=version, pool=pool) for pool in pools])
     event.details["version"] = {"number": version.number, "argv": spec["argv"], "bundle_hash": bundle_hash, "files": len(files)}
     return version

@@ -12,8 +12,11 @@ from django.utils import timezone
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, digest, plain
-from workspaces.models import Approval, ApprovalVote, User
-from workspaces.queries.requester import requesters_of
+from workspaces.commands.notification import notify, settle_request
+from workspaces.models import Approval, ApprovalVote, Notification, User
+from workspaces.queries.approval import title_of
+from workspaces.queries.member import people
+from workspaces.queries.requester import maker_of_token, requesters_of
 from workspaces.verbs import Verb
 
 Status = Approval.Status
@@ -32,10 +35,12 @@ def ask(
     expires_in: timedelta = WEEK,
     content_hash: str = "",
     quorum: int = 1,
+    token_id: uuid.UUID | None = None,
 ) -> Approval:
     """Ask for a decision on `content`, which is JSON as the approver is to see it. `quorum`: how many people must approve.
 
-    `content_hash` is that of the subject where it has one of its own, else the content's.
+    `content_hash` is that of the subject where it has one of its own, else the content's. `token_id`: the token that asked, if one did. Whoever
+    may decide is told.
     """
     approval = Approval.objects.create(
         subject_type=subject_type[:40],
@@ -49,6 +54,15 @@ def ask(
         expires_at=timezone.now() + expires_in,
     )
     event.created(approval)
+    notify(
+        _deciders(approval, token_id),
+        cause=Notification.Cause.APPROVAL_ASKED,
+        subject_type="approval",
+        subject_id=approval.pk,
+        label=title_of(approval),
+        outcome=approval.status,
+        words=reason,
+    )
     return approval
 
 
@@ -64,17 +78,17 @@ def record_vote(event: Draft, *, approval: Approval, person: User, approves: boo
     if approval.expires_at <= timezone.now():
         raise Refusal("The time to decide on this is over; it has to be asked for anew.")
     if approval.requested_by_id == person.pk:
-        raise Refusal("You asked for this yourself; another approver decides.")
+        raise Refusal("You asked for this yourself; another approver decides.", denied=Permission.APPROVE)
     if person.pk in requesters_of(approval):
-        raise Refusal("It was asked for through a token that you made; another approver decides.")
+        raise Refusal("It was asked for through a token that you made; another approver decides.", denied=Permission.APPROVE)
     if ApprovalVote.objects.filter(approval=approval, person=person).exists():
-        raise Refusal("You have decided on this already; a decision is not taken back.")
+        raise Refusal("You have decided on this already; a decision is not taken back.", denied=Permission.APPROVE)
     if not approves and not comment.strip():
         raise Refusal("Say why you refuse; whoever asked will read it.", field="comment")
     if approval.content_hash != current_hash:
         event.verb = Verb.APPROVAL_VOIDED
         event.reason = event.reason or "What was asked has changed since."
-        event.change(approval, status=Status.VOID, decided_at=timezone.now())
+        _close(event, approval, Status.VOID)
         return Status.VOID
     vote = ApprovalVote(approval=approval, person=person, approves=approves, comment=comment.strip()[:1000], content_hash=current_hash)
     vote.save(force_insert=True)
@@ -84,7 +98,7 @@ def record_vote(event: Draft, *, approval: Approval, person: User, approves: boo
     if status == Status.PENDING:
         event.changing(approval)
     else:
-        event.change(approval, status=status, decided_at=timezone.now())
+        _close(event, approval, status)
     event.created(vote)
     return status
 
@@ -103,7 +117,29 @@ def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID) -> None:
 def _end(event: Draft, approval: Approval, status: Status) -> None:
     approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
     if approval.status == Status.PENDING:
-        event.change(approval, status=status, decided_at=timezone.now())
+        _close(event, approval, status)
+
+
+def _close(event: Draft, approval: Approval, status: Status) -> None:
+    """The one end of a request, however it comes: whoever asked is told, and whoever was asked is called no more."""
+    event.change(approval, status=status, decided_at=timezone.now())
+    settle_request(subject_id=approval.pk, outcome=status)
+    notify(
+        [approval.requested_by],
+        cause=Notification.Cause.APPROVAL_DECIDED,
+        subject_type="approval",
+        subject_id=approval.pk,
+        label=title_of(approval),
+        outcome=status,
+        words=event.reason,
+    )
+
+
+def _deciders(approval: Approval, token_id: uuid.UUID | None) -> list[User]:
+    """People whose word would count: those with the right, but for whoever asked and whoever made the token that did."""
+    asked_by = {approval.requested_by_id, maker_of_token(token_id)}
+    may = (person.user for person in people() if person.may(Permission.APPROVE, Kind.APPROVAL))
+    return [user for user in may if user.pk not in asked_by]
 
 
 def _approvers(approval: Approval) -> int:

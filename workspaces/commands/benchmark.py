@@ -6,12 +6,14 @@ from typing import Any
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, command, digest
-from workspaces.commands.registry import create_named, insert, settle
+from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.models import Benchmark, Contract, DatasetVersion
 from workspaces.queries.registry import current_contract
+from workspaces.units import plural
 from workspaces.verbs import Verb
 
 CHANGEABLE = frozenset({"name", "description", "is_public"})
+MOST_RUNS = 1_000_000  # that a contract may allow one person in a period
 
 
 @command(Verb.BENCHMARK_CREATED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
@@ -37,7 +39,7 @@ def create_benchmark(
 def change_benchmark(event: Draft, /, *, actor: Actor, benchmark: Benchmark, reason: str = "", **changed: Any) -> Benchmark:
     """Change name, description or the public flag; what is measured changes only by a new contract version."""
     event.reason = reason
-    return settle(event, benchmark, CHANGEABLE, changed)
+    return change_fields(event, benchmark, CHANGEABLE, changed)
 
 
 @command(Verb.CONTRACT_PUBLISHED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
@@ -53,12 +55,15 @@ def publish_contract(
     wall_seconds: int | None = None,
     terms: str = "",
     accepts_no_isolation_reason: str = "",
+    runs_per_person: int | None = None,
+    period: str = "",
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds.
 
     `accepts_no_isolation_reason`: why runs without isolation may be measured although there is a holdout; only an owner says so.
+    `runs_per_person` is how many runs that were or may still be scored one person may ask for in each `period`: day, week or month.
     """
     event.reason = reason
     fields: dict[str, Any] = {
@@ -69,6 +74,8 @@ def publish_contract(
         "wall_seconds": wall_seconds,
         "terms": terms,
         "accepts_no_isolation_reason": accepts_no_isolation_reason,
+        "runs_per_person": runs_per_person,
+        "period": period,
     }
     return _publish(event, benchmark, actor=actor, id=id, **fields)
 
@@ -85,6 +92,8 @@ def _publish(
     wall_seconds: int | None = None,
     terms: str = "",
     accepts_no_isolation_reason: str = "",
+    runs_per_person: int | None = None,
+    period: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
@@ -99,6 +108,7 @@ def _publish(
         raise Refusal(
             "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"
         )
+    limit = _limit(runs_per_person, period)
     content = {
         "metric": metric,
         "unit": unit,
@@ -107,6 +117,7 @@ def _publish(
         "wall_seconds": wall_seconds,
         "terms": terms,
         "accepts_no_isolation_reason": accepts_no_isolation_reason,
+        **limit,
     }
     content_hash = digest(content)
     if newest is not None and newest.content_hash == content_hash:
@@ -122,9 +133,28 @@ def _publish(
         terms=terms,
         accepts_no_isolation_reason=accepts_no_isolation_reason,
         content_hash=content_hash,
+        **limit,
     )
     if id is not None:
         contract.pk = id
     insert(event, contract)
     event.details["contract"] = {"version": contract.version, **content}
     return contract
+
+
+def _limit(runs_per_person: int | None, period: str) -> dict[str, Any]:
+    """Both parts of the limit, or nothing: a contract without one has the content, and so the hash, that it had before there were such limits."""
+    if runs_per_person is None and not period:
+        return {}
+    if runs_per_person is None:
+        raise Refusal(f"Say how many runs one person may ask for a {period}, or leave the period empty as well.", field="runs_per_person")
+    if not period:
+        raise Refusal(
+            f"Say in which period one person may ask for {plural(runs_per_person, 'run', 'runs')}: a day, a week or a month.",
+            field="period",
+        )
+    if not 1 <= runs_per_person <= MOST_RUNS:
+        raise Refusal(f"From 1 to {MOST_RUNS:,} runs; without a limit leave both fields empty.", field="runs_per_person")
+    if period not in Contract.Period.values:
+        raise Refusal("There are three periods: day, week and month.", field="period")
+    return {"runs_per_person": runs_per_person, "period": period}

@@ -1,4 +1,4 @@
-"""Files in the store and the rows that name them: receiving bytes before a command, keeping them within one, the storage limit, the sweep.
+"""Files in the store and the rows that name them: receiving bytes before a command, keeping them within one, the storage limit, tidying up.
 
 Bytes are received outside any transaction; the command that follows writes the rows. A file that no command has named stays for a day.
 """
@@ -6,6 +6,7 @@ Bytes are received outside any transaction; the command that follows writes the 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
 from django.db.models import Sum
 
@@ -20,6 +21,16 @@ ORPHANS_STAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file as it comes; `expected_bytes` is what the sender announced, where they did."""
+
+    path: str
+    chunks: Iterable[bytes]
+    expected_bytes: int | None = None
+    is_executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StoredFile:
     """A file that lies in the store and is not named by a row yet. `records` is None where they cannot be counted."""
 
@@ -28,6 +39,17 @@ class StoredFile:
     bytes: int
     records: int | None = None
     is_executable: bool = False
+
+
+class Content(Protocol):
+    """A file in the store, as far as its row is concerned."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def bytes(self) -> int: ...
 
 
 def receive_file(
@@ -43,20 +65,36 @@ def receive_file(
 
     `expected_bytes` is what the sender announced; `most_bytes` the most that is taken. Call it outside a transaction.
     """
-    try:
-        path = clean_path(path)
-    except BadPath as error:
-        raise Refusal(str(error), field="path") from error
+    file = SentFile(path, chunks, expected_bytes, is_executable)
+    return receive_files([file], announced_bytes=expected_bytes or 0, most_bytes=most_bytes, has_header=has_header)[0]
+
+
+def receive_files(
+    files: Iterable[SentFile], *, announced_bytes: int = 0, most_bytes: int | None = None, has_header: bool = True
+) -> list[StoredFile]:
+    """Stream files into the store of the open workspace, as `receive_file` does with one; the storage limit is asked once, before the first.
+
+    `announced_bytes` is what they have together, as far as it is known.
+    """
     workspace = Workspace.objects.get(pk=scope.current_id())
     if not workspace.region:
         raise Refusal(f"{workspace.name} has no storage region yet; choose one in its settings, then upload again.")
-    refuse_over_limit(expected_bytes or 0)
-    counter = counter_for(path, has_header=has_header)
+    refuse_over_limit(announced_bytes)
+    return [_receive(workspace, file, most_bytes, has_header=has_header) for file in files]
+
+
+def _receive(workspace: Workspace, file: SentFile, most_bytes: int | None, *, has_header: bool) -> StoredFile:
     try:
-        sha256, count = store.put_stream(workspace.region, workspace.pk, _bounded(path, chunks, expected_bytes, most_bytes, counter))
+        path = clean_path(file.path)
+    except BadPath as error:
+        raise Refusal(str(error), field="path") from error
+    counter = counter_for(path, has_header=has_header)
+    chunks = _bounded(path, file.chunks, file.expected_bytes, most_bytes, counter)
+    try:
+        sha256, count = store.put_stream(workspace.region, workspace.pk, chunks)
     except store.StoreFull as error:
         raise Refusal("The store has no room left; nothing was kept. Ask a site operator for space.") from error
-    return StoredFile(path, sha256, count, counter.records if counter else None, is_executable)
+    return StoredFile(path, sha256, count, counter.records if counter else None, file.is_executable)
 
 
 def _bounded(
@@ -79,24 +117,36 @@ def _bounded(
         )
 
 
-def keep_blob(event: Draft, sha256: str, bytes: int, *, is_bound: bool = True) -> Blob:  # noqa: A002  # the word of the column
-    """Within a command: the row of a stored file, made where the content is new here, and counted against the storage limit.
+def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = True) -> dict[str, Blob]:
+    """Within a command: the rows of stored files by hash, made where the content is new here and counted against the storage limit, in a few
+    statements however many there are.
 
-    `is_bound=False` counts and warns only: what a run has made already is not thrown away for a limit.
+    Each is made young in the store before its row is written, so that tidying up leaves it until the command has committed. Refuses a file that
+    is no longer there. `is_limited=False` does not ask the limit: what a run has made already is not thrown away for it.
     """
-    found = Blob.objects.filter(sha256=sha256).first()
-    if found is not None:
-        return found
+    sent = {file.sha256: file for file in files}
+    rows = {blob.sha256: blob for blob in Blob.objects.filter(sha256__in=list(sent))}
+    fresh = [file for sha256, file in sent.items() if sha256 not in rows]
+    if not fresh:
+        return rows
     workspace = Workspace.objects.get(pk=scope.current_id())
-    if not store.exists(workspace.region, workspace.pk, sha256):
-        raise Refusal("The file is no longer in the store; upload it again.")
-    warning = refuse_over_limit(bytes, lock=True) if is_bound else ""
+    for file in fresh:
+        if not store.renew(workspace.region, workspace.pk, file.sha256):
+            raise Refusal(f"{shown_path(file.path)} is no longer in the store; upload it again.")
+    warning = refuse_over_limit(sum(file.bytes for file in fresh), lock=True) if is_limited else ""
     if warning:
         event.details["warning"] = warning
-    blob, is_new = Blob.objects.get_or_create(sha256=sha256, defaults={"bytes": bytes, "region": workspace.region})
-    if is_new:
-        event.created(blob)
-    return blob
+    made = [Blob(sha256=file.sha256, bytes=file.bytes, region=workspace.region) for file in fresh]
+    Blob.objects.bulk_create(made, ignore_conflicts=True)  # another command may have named the same content this moment
+    ours = {blob.pk for blob in made}
+    found = list(Blob.objects.filter(sha256__in=[file.sha256 for file in fresh]))
+    event.created(*(blob for blob in found if blob.pk in ours))
+    return rows | {blob.sha256: blob for blob in found}
+
+
+def keep_blob(event: Draft, sha256: str, bytes: int) -> Blob:  # noqa: A002  # the word of the column
+    """`keep_blobs` of one file that has no path yet."""
+    return keep_blobs(event, [StoredFile("The file", sha256, bytes)])[sha256]
 
 
 def stored_bytes() -> int:
@@ -107,37 +157,43 @@ def stored_bytes() -> int:
 def refuse_over_limit(more_bytes: int, *, lock: bool = False) -> str:
     """Refuse where `more_bytes` would pass a storage limit; returns a sentence where they pass one that only warns, else nothing.
 
+    One that asks for approval holds launches while the store is over it; bytes that arrive cannot be held, so they are refused with these words.
     `lock` holds the limits until the command ends, so that two uploads cannot both take the last room.
     """
-    limits = Limit.objects.filter(unit=Unit.STORAGE_BYTES)
-    if lock:
-        limits = limits.select_for_update(no_key=True)
+    rows = Limit.objects.filter(unit=Unit.STORAGE_BYTES).order_by("amount")
+    limits = list(rows.select_for_update(no_key=True) if lock else rows)
+    used = stored_bytes() if limits else 0
     warning = ""
-    for limit in limits.order_by("amount"):
-        used = stored_bytes()
+    for limit in limits:
         over = used + more_bytes - limit.amount
         if over <= 0:
             continue
         sentence = f"{size(more_bytes)} more would make {size(used + more_bytes)} of {size(limit.amount)} of storage."
         if limit.mode == Limit.Mode.WARN:
             warning = sentence
+        elif limit.mode == Limit.Mode.APPROVAL:
+            raise Refusal(
+                f"{sentence} This limit asks for approval, and bytes that arrive cannot wait for one, so nothing was kept. Ask whoever manages "
+                f"the budget for {size(over)} more, then send them again."
+            )
         else:
             raise Refusal(f"{sentence} Free {size(over)}, or ask for a larger storage limit.")
     return warning
 
 
-def sweep_store() -> int:
-    """Remove from the open workspace's store what is older than a day and named by no row; returns how many files. Writes no row."""
+def tidy_store() -> int:
+    """Remove from the open workspace's store what is older than a day and named by no row; returns how many files. Writes no row.
+
+    A file that is named while this runs is left: whoever names it makes it young first, and the store looks at its age again as it removes it.
+    """
     workspace = Workspace.objects.get(pk=scope.current_id())
     if not workspace.region:
         return 0
     place = store.store_of(workspace.region)
-    count = place.sweep_incoming(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
+    count = place.tidy_incoming(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
     old = place.hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
     while batch := list(islice(old, 1000)):
         named = set(Blob.objects.filter(sha256__in=batch).values_list("sha256", flat=True))
-        for sha256 in batch:
-            if sha256 not in named:
-                place.remove(workspace.pk, sha256)
-                count += 1
+        nameless = (sha256 for sha256 in batch if sha256 not in named)
+        count += sum(place.remove_old(workspace.pk, sha256, older_than_seconds=ORPHANS_STAY_SECONDS) for sha256 in nameless)
     return count

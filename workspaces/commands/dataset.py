@@ -6,8 +6,8 @@ from typing import Any
 
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command, digest
-from workspaces.commands.blob import StoredFile, keep_blob
-from workspaces.commands.registry import create_named, insert, settle
+from workspaces.commands.blob import StoredFile, keep_blobs
+from workspaces.commands.registry import change_fields, create_named, insert, insert_all
 from workspaces.file_paths import BadPath, refuse_collisions, shown_path
 from workspaces.models import Dataset, DatasetFile, DatasetVersion
 from workspaces.verbs import Verb
@@ -36,7 +36,7 @@ def create_dataset(
 def change_dataset(event: Draft, /, *, actor: Actor, dataset: Dataset, reason: str = "", **changed: Any) -> Dataset:
     """Change name, description, origin or licence; what is in it changes only by a new version."""
     event.reason = reason
-    return settle(event, dataset, CHANGEABLE, changed)
+    return change_fields(event, dataset, CHANGEABLE, changed)
 
 
 @command(Verb.DATASET_VERSION_IMPORTED, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
@@ -80,8 +80,8 @@ def import_dataset_version(
     if id is not None:
         version.pk = id
     insert(event, version)
-    for file in files:
-        insert(event, DatasetFile(version=version, path=file.path, blob=keep_blob(event, file.sha256, file.bytes)))
+    blobs = keep_blobs(event, files)
+    insert_all(event, [DatasetFile(version=version, path=file.path, blob=blobs[file.sha256]) for file in files])
     event.details["version"] = {
         "number": version.number,
         "role": role,

@@ -1,5 +1,9 @@
 """Engines of the installation: machines that workspaces bind pools to."""
 
+import re
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from django.core.exceptions import ValidationError
 
 from workspaces.access import Actor, SiteRole
@@ -8,14 +12,35 @@ from workspaces.models import Engine, NotFound
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
 
 MAX_SLOTS = 1_000
+SERVED = (Engine.Kind.LOCAL, Engine.Kind.SSH)  # kinds that an installation can reach
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,253}[A-Za-z0-9]|[A-Za-z0-9]|::1", re.ASCII)
 
 
 @site_command(SiteVerb.ENGINE_ADDED, needs=SiteRole.SITE_OPERATOR)
-def add_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int, gpu_kind: str = "", kind: str = Engine.Kind.LOCAL) -> Engine:
-    """Add an engine with the number of attempts it runs at once, over all workspaces."""
-    if kind != Engine.Kind.LOCAL:
-        raise Refusal("Only engines on this machine can be added so far.", field="kind")
+def add_engine(
+    event: SiteDraft,
+    *,
+    actor: Actor,
+    slug: str,
+    slots: int,
+    gpu_kind: str = "",
+    kind: str = Engine.Kind.LOCAL,
+    host: str = "",
+    port: int = 22,
+    host_key: str = "",
+) -> Engine:
+    """Add an engine with the number of attempts it runs at once, over all workspaces.
+
+    One that is reached by SSH has an address, and its public host key as OpenSSH writes it (`ssh-keyscan`, compared on the machine itself): a
+    host that shows another is not spoken to.
+    """
+    if kind not in SERVED:
+        raise Refusal(f"Engines of this kind cannot be added so far; there are {', '.join(SERVED)}.", field="kind")
     engine = Engine(slug=slug, kind=kind, slots=_slots(slots), gpu_kind=gpu_kind)
+    if kind == Engine.Kind.SSH:
+        engine.host, engine.port, engine.host_key = _host(host), _port(port), _host_key(host_key)
+    elif host or host_key:
+        raise Refusal("This machine has no address of its own; leave it empty, or choose SSH.", field="host")
     try:
         engine.full_clean()
     except ValidationError as error:
@@ -23,13 +48,15 @@ def add_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int, gpu_kin
         raise Refusal(*messages, field=name) from error
     engine.save(force_insert=True)
     event.about(engine)
-    event.details["slots"] = engine.slots
+    event.details |= {"slots": engine.slots} | ({"address": engine.address} if engine.address else {})
     return engine
 
 
 @site_command(SiteVerb.ENGINE_CHANGED, needs=SiteRole.SITE_OPERATOR)
-def change_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int | None = None, is_accepting: bool | None = None) -> Engine:
-    """Open or close an engine for new attempts, or change its slots; what runs goes on."""
+def change_engine(
+    event: SiteDraft, *, actor: Actor, slug: str, slots: int | None = None, is_accepting: bool | None = None, host_key: str | None = None
+) -> Engine:
+    """Open or close an engine for new attempts, change its slots, or pin another host key after its host got one; what runs goes on."""
     engine = Engine.objects.select_for_update(no_key=True).filter(slug=slug).first()
     if engine is None:
         raise NotFound("engine")
@@ -38,6 +65,10 @@ def change_engine(event: SiteDraft, *, actor: Actor, slug: str, slots: int | Non
         values["slots"] = _slots(slots)
     if is_accepting is not None:
         values["is_accepting"] = is_accepting
+    if host_key is not None:
+        if engine.kind != Engine.Kind.SSH:
+            raise Refusal("Only an engine that is reached by SSH has a host key.", field="host_key")
+        values["host_key"] = _host_key(host_key)
     event.change(engine, **values)
     return engine
 
@@ -57,3 +88,29 @@ def _slots(slots: int) -> int:
     if not 1 <= slots <= MAX_SLOTS:
         raise Refusal(f"An engine has 1 to {MAX_SLOTS:,} slots.", field="slots")
     return slots
+
+
+def _host(host: str) -> str:
+    if not _HOST.fullmatch(host.strip()):
+        raise Refusal("Write the name or the address of the host, such as gpu-7.example.org or 10.0.0.7.", field="host")
+    return host.strip()
+
+
+def _port(port: int) -> int:
+    if not 1 <= port <= 65535:
+        raise Refusal("A port is a number from 1 to 65535.", field="port")
+    return port
+
+
+def _host_key(text: str) -> str:
+    """Public keys, one a line: type, base64, without the name of the host that `ssh-keyscan` puts before them."""
+    lines = [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    keys = [" ".join(words[1:3] if len(words) > 2 and not words[0].startswith(("ssh-", "ecdsa-")) else words[:2]) for words in lines]
+    if not keys:
+        raise Refusal("Without its host key nobody can tell the host from another; paste the line of ssh-keyscan.", field="host_key")
+    for key in keys:
+        try:
+            load_ssh_public_key(key.encode())
+        except (ValueError, UnsupportedAlgorithm) as error:
+            raise Refusal(f"{key[:60]} is no public key as OpenSSH writes it, such as ssh-ed25519 AAAA….", field="host_key") from error
+    return "\n".join(keys)

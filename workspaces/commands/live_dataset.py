@@ -10,7 +10,7 @@ from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.dataset import MAX_FILES, manifest_hash
-from workspaces.commands.registry import create_named, insert, settle
+from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
 from workspaces.units import plural
 from workspaces.verbs import Verb
@@ -33,7 +33,7 @@ def make_live(event: Draft, *, actor: Actor, dataset: Dataset, window_records: i
     """Let runs add to a dataset; `window_records`: cut a window by itself once so many records wait, never where None. Repeated, it changes
     that number."""
     event.reason = reason
-    return settle(event, dataset, LIVE, {"is_live": True, "window_records": window_records}, check=_refuse_live)
+    return change_fields(event, dataset, LIVE, {"is_live": True, "window_records": window_records}, check=_refuse_live)
 
 
 def _refuse_live(dataset: Dataset) -> None:

@@ -1,15 +1,23 @@
 """Binding a workspace to an engine of the installation: how much of it, how isolated, at which price."""
 
+import re
 import uuid
 from typing import Any
 
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.registry import insert_named, settle
-from workspaces.models import Engine, Pool
+from workspaces.commands.registry import change_fields, insert_named
+from workspaces.models import Engine, NotFound, Pool, Secret
+from workspaces.queries.secret import find_secret
 from workspaces.verbs import Verb
 
-CHANGEABLE = frozenset({"slots", "milli_gpu_per_slot", "price_micros_per_gpu_hour", "currency", "isolation", "is_accepting", "is_default"})
+# What only a pool on another host has. Account and folder are where its attempts are: another place is another pool.
+FAR = ("login", "folder", "python", "secret")
+CHANGEABLE = frozenset(
+    {"python", "secret", "slots", "milli_gpu_per_slot", "price_micros_per_gpu_hour", "currency", "isolation", "is_accepting", "is_default"}
+)
+_LOGIN = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII)
+_PATH = re.compile(r"(~/)?[A-Za-z0-9._/][A-Za-z0-9._/-]*", re.ASCII)
 
 
 @command(Verb.POOL_BOUND, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
@@ -25,12 +33,18 @@ def bind_pool(
     price_micros_per_gpu_hour: int = 0,
     currency: str = "EUR",
     is_default: bool = False,
+    login: str = "",
+    folder: str = "",
+    python: str = "",
+    secret: str = "",
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Pool:
     """Bind the engine of that slug as a pool of `slots` attempts at once. The first pool is the default.
 
-    `milli_gpu_per_slot` is what one slot counts as, in thousandths of a GPU; the price is in micro-units of `currency` for a GPU-hour.
+    `milli_gpu_per_slot` is what one slot counts as, in thousandths of a GPU; the price is in micro-units of `currency` for a GPU-hour. On
+    another host: the account `login`, the pool's `folder` there, an environment `python` that runs find first, and the name of the `secret`
+    whose SSH key opens the account.
     """
     machine = Engine.objects.filter(slug=engine).first()
     if machine is None:
@@ -46,11 +60,16 @@ def bind_pool(
         price_micros_per_gpu_hour=price_micros_per_gpu_hour,
         currency=currency,
         is_default=is_default or not Pool.objects.exists(),
+        login=login,
+        folder=folder,
+        python=python,
+        secret=_key(secret),
     )
     if id is not None:
         pool.pk = id
     _check(pool, machine)
     _check_isolation(pool, machine)
+    _check_far(pool, machine)
     if pool.is_default:
         _no_other_default(event, pool)
     insert_named(event, pool)
@@ -74,10 +93,13 @@ def unbind_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
 
 def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> Pool:
     event.reason = reason.strip()[:1000]
+    if isinstance(changed.get("secret"), str):
+        changed["secret"] = _key(changed["secret"])
 
     def check(proposed: Pool) -> None:
         machine = Engine.objects.get(pk=proposed.engine_id)
         _check(proposed, machine)
+        _check_far(proposed, machine)
         if "isolation" in changed:
             _check_isolation(proposed, machine)
         if proposed.is_default and not proposed.is_accepting:
@@ -87,7 +109,7 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
         if proposed.is_default:
             _no_other_default(event, proposed)
 
-    return settle(event, pool, CHANGEABLE, changed, check=check)
+    return change_fields(event, pool, CHANGEABLE, changed, check=check)
 
 
 def _no_other_default(event: Draft, pool: Pool) -> None:
@@ -104,6 +126,43 @@ def _check(pool: Pool, engine: Engine) -> None:
         raise Refusal("A GPU-hour costs from 0 to 1,000,000.", field="price_micros_per_gpu_hour")
     if not (len(pool.currency) == 3 and pool.currency.isascii() and pool.currency.isalpha() and pool.currency.isupper()):
         raise Refusal("A currency is written with its three letters, such as EUR (ISO 4217).", field="currency")
+    other = Pool.objects.exclude(pk=pool.pk).exclude(currency=pool.currency).values_list("currency", flat=True).first()
+    if other is not None:
+        raise Refusal(
+            f"This workspace counts in {other}, and adds up what runs cost; all of its pools have that currency.", field="currency"
+        )
+
+
+def _check_far(pool: Pool, engine: Engine) -> None:
+    """An account, a folder and a key on another host; none of them on this machine."""
+    if engine.kind != Engine.Kind.SSH:
+        given = next((name for name in FAR if getattr(pool, name)), None)
+        if given is not None:
+            raise Refusal(f"{engine.slug} is this machine: a pool on it has no account, folder or key elsewhere.", field=given)
+        return
+    if not _LOGIN.fullmatch(pool.login):
+        raise Refusal(f"Name the account on {engine.host} under which runs are started, such as labpool.", field="login")
+    for name in ("folder", "python"):
+        path = getattr(pool, name)
+        if path and (not _PATH.fullmatch(path) or ".." in path.split("/")):
+            raise Refusal("A path of letters, digits, '.', '_', '-' and '/' only, without '..'.", field=name)
+    if not pool.folder:
+        raise Refusal(f"Name the folder on {engine.host} in which runs work, such as ~/labsite-runs.", field="folder")
+    if pool.secret is None:
+        raise Refusal("Name the secret that holds the SSH key of that account.", field="secret")
+
+
+def _key(name: str) -> Secret | None:
+    """The secret of that name, which must hold an SSH key."""
+    if not name.strip():
+        return None
+    try:
+        found = find_secret(name.strip())
+    except NotFound as missing:
+        raise Refusal(f"There is no secret {name.strip()[:64]} here.", field="secret") from missing
+    if found.revoked_at is not None or found.kind != Secret.Kind.SSH_KEY:
+        raise Refusal(f"{found.name} is no SSH key, or is revoked.", field="secret")
+    return found
 
 
 def _check_isolation(pool: Pool, engine: Engine) -> None:

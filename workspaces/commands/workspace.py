@@ -1,7 +1,6 @@
 """Creating a workspace, settling what it is, and opening it for launches (feature 109)."""
 
 from typing import Any
-from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -15,6 +14,7 @@ from workspaces.models import Membership, User, Workspace
 from workspaces.queries.workspace import creation_steps
 from workspaces.site_audit import SiteDenied
 from workspaces.verbs import Verb
+from workspaces.windows import zone_names
 
 SETTLED_FIELDS = frozenset(
     {"name", "boundary_kind", "boundary_reason", "billing_account", "cost_centre", "zone", "week_start", "visibility", "region"}
@@ -88,7 +88,7 @@ def _settle(workspace: Workspace, settled: dict[str, Any]) -> None:
         raise Refusal(f"A workspace has no {', '.join(sorted(unknown))}.")
     for name, value in settled.items():
         setattr(workspace, name, value)
-    if workspace.zone and workspace.zone not in available_timezones():
+    if workspace.zone and workspace.zone not in zone_names():
         raise Refusal(f"{workspace.zone[:80]} is no IANA time zone; write one such as Europe/Berlin.", field="zone")
     if workspace.region and workspace.region not in settings.LABSITE_REGIONS:
         raise Refusal(

@@ -1,8 +1,6 @@
 """Typed values out of nodes. Each reader returns the value, or None after it has noted what is wrong, so that all faults come at once."""
 
-import functools
 import unicodedata
-import zoneinfo
 from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
@@ -12,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from workspaces import ids
 from workspaces.declaration.source import Fault, Node, shown
+from workspaces.windows import zone_names
 
 MAX_LIST = 200
 MAX_AMOUNT = 2**63 - 1
@@ -134,7 +133,7 @@ class Values:
 
     def zone(self, path: str, node: Node) -> str | None:
         value = self.text(path, node, 64)
-        if value is not None and value not in _zones():
+        if value is not None and value not in zone_names():
             self.fault(
                 path, f"is {shown(value)}, which is no zone of the IANA time zone database; write one such as Europe/Berlin", node.line
             )
@@ -175,8 +174,3 @@ def _fraction(value: Decimal) -> Fraction | None:
 
 # Unicode's explicit direction marks could make a name read as another one.
 _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-@functools.cache
-def _zones() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones())

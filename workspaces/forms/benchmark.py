@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from workspaces.commands.benchmark import MOST_RUNS
 from workspaces.forms.fields import SlugField, paragraph, reason
 from workspaces.models import Contract, DatasetVersion
 
@@ -21,6 +22,21 @@ class ContractForm(forms.Form):
         min_value=1,
         max_value=2_592_000,
         widget=forms.NumberInput(attrs={"data-unit": "seconds"}),
+    )
+    runs_per_person = forms.IntegerField(
+        label="Runs per person",
+        required=False,
+        min_value=1,
+        max_value=MOST_RUNS,
+        help_text="At most so many that were or may still be scored in each period. Those that fail before a score do not count, those that their"
+        " person cancels do. Empty: no limit.",
+        widget=forms.NumberInput(attrs={"data-unit": "runs"}),
+    )
+    period = forms.ChoiceField(
+        label="Period of that limit",
+        required=False,
+        choices=[("", "no limit"), *((value, label.lower()) for value, label in Contract.Period.choices)],
+        help_text="Cut at midnights of the workspace's time zone.",
     )
     terms = paragraph("How it is measured", "In words: samples, repetitions, what counts as an answer.")
     accepts_no_isolation_reason = forms.CharField(
@@ -43,7 +59,7 @@ class ContractForm(forms.Form):
         """Arguments of the contract for a command."""
         fields = {
             name: self.cleaned_data[name]
-            for name in ("metric", "direction", "unit", "wall_seconds", "terms", "accepts_no_isolation_reason")
+            for name in ("metric", "direction", "unit", "wall_seconds", "runs_per_person", "period", "terms", "accepts_no_isolation_reason")
         }
         return {**fields, "holdout": self.versions.get(self.cleaned_data["holdout"])}
 
@@ -57,7 +73,7 @@ class BenchmarkForm(ContractForm):
     is_public = forms.BooleanField(label="Anyone may read the definition; runs and data stay private", required=False)
 
     field_order = [
-        *("slug", "name", "description", "metric", "direction", "unit", "holdout", "wall_seconds", "terms"),
+        *("slug", "name", "description", "metric", "direction", "unit", "holdout", "wall_seconds", "runs_per_person", "period", "terms"),
         *("accepts_no_isolation_reason", "is_public"),
     ]
 

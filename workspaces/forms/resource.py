@@ -1,5 +1,6 @@
 """Forms of limits, pools and the objective. Amounts are entered in units of people and kept as whole numbers, exactly or not at all."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -147,18 +148,58 @@ class PoolForm(forms.Form):
         }
 
 
-class PoolBindForm(PoolForm):
+class FarPoolForm(PoolForm):
+    """What a pool on another host has besides, and may change."""
+
+    python = forms.CharField(
+        label="Python environment there", max_length=200, required=False,
+        help_text="Folder of an environment that runs find first on their PATH; empty for the host's own python3.",
+    )  # fmt: skip
+    secret = forms.ChoiceField(label="SSH key", required=False, help_text="A secret of this workspace that opens the account.")
+    field_order: Sequence[str] = ("slots", "isolation", "python", "secret")
+
+    def __init__(self, *args: Any, keys: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        help_text = self.base_fields["secret"].help_text
+        choices = [("", "none"), *((name, name) for name in keys)]
+        self.fields["secret"] = forms.ChoiceField(label="SSH key", required=False, choices=choices, help_text=help_text)
+        self.order_fields(self.field_order)
+
+    def values(self) -> dict[str, Any]:
+        return super().values() | {"python": self.cleaned_data["python"], "secret": self.cleaned_data["secret"]}
+
+    @staticmethod
+    def values_of(pool: Pool) -> dict[str, Any]:
+        return PoolForm.values_of(pool) | {"python": pool.python, "secret": pool.secret.name if pool.secret else ""}
+
+
+class PoolBindForm(FarPoolForm):
+    login = forms.CharField(
+        label="Account there", max_length=32, required=False, help_text="For an engine on another host: as whom runs are started."
+    )
+    folder = forms.CharField(label="Folder there", max_length=200, required=False, help_text="In which runs work, such as ~/labsite-runs.")
     engine = forms.ChoiceField(help_text="A machine that the operators of this installation have set up.")
     slug = SlugField()
-    field_order = ("engine", "slug")
+    field_order = ("engine", "slug", "slots", "isolation", "login", "folder", "secret", "python")
 
     def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
         super().__init__(*args, engines=engines, **kwargs)
-        choices = [(engine.slug, f"{engine.slug} ({engine.get_kind_display()}, {engine.slots} slots)") for engine in engines]
+        if not any(engine.host for engine in engines):
+            for name in ("login", "folder", "secret", "python"):
+                del self.fields[name]
+        choices = [
+            (engine.slug, f"{engine.slug} ({engine.address or engine.get_kind_display()}, {engine.slots} slots)") for engine in engines
+        ]
         self.fields["engine"] = forms.ChoiceField(
             choices=choices, help_text="A machine that the operators of this installation have set up."
         )
         self.order_fields(self.field_order)
+
+    def values(self) -> dict[str, Any]:
+        """Arguments of `bind_pool`."""
+        cleaned = self.cleaned_data
+        far = {name: cleaned.get(name, "") for name in ("login", "folder", "python", "secret")}
+        return PoolForm.values(self) | far | {"engine": cleaned["engine"], "slug": cleaned["slug"]}
 
 
 class ObjectiveForm(forms.Form):

@@ -1,12 +1,12 @@
 """Forms by which a workspace is created and settled, one for each step that labsite asks for itself."""
 
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
 
 from workspaces.models import Workspace
+from workspaces.windows import zone_names
 
 DAYS = [(0, "Monday"), (1, "Tuesday"), (2, "Wednesday"), (3, "Thursday"), (4, "Friday"), (5, "Saturday"), (6, "Sunday")]
 
@@ -45,7 +45,7 @@ class ZoneForm(forms.Form):
 
     @staticmethod
     def zones() -> list[str]:
-        return sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
+        return sorted(name for name in zone_names() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
 
 
 class VisibilityForm(forms.Form):
@@ -85,6 +85,12 @@ class PreferencesForm(forms.Form):
         label="Theme",
         widget=forms.RadioSelect,
         help_text="A device where you choose another theme in its menu keeps that one.",
+    )
+    density = forms.ChoiceField(
+        choices=[("comfortable", "Comfortable"), ("compact", "Compact")],
+        label="Density",
+        widget=forms.RadioSelect,
+        help_text="Compact shows more rows on a screen.",
     )
     zone = forms.CharField(
         max_length=64,

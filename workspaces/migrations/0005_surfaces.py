@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('period', ''), ('runs_per_person', None)), models.Q(('runs_per_person__gte', 1), models.Q(('period', ''), _negated=True)), _connector='OR'), name='contract_limit_has_period'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('period', ''), ('runs_per_person', None)), models.Q(('runs_per_person__gte', 1), ('runs_per_person__isnull', False), models.Q(('period', ''), _negated=True)), _connector='OR'), name='contract_limit_has_period'),
         ),
         migrations.AddIndex(
             model_name='notification',

@@ -16,6 +16,7 @@ from workspaces.models.membership import Membership, WorkspaceGroupPermission
 from workspaces.models.notification import Notification
 from workspaces.models.objective import Objective
 from workspaces.models.pool import Engine, EngineSlot, Pool
+from workspaces.models.secret import DataKey, Secret, SecretAgent, SecretBenchmark, SecretPool, SecretUse
 from workspaces.models.share import ShareGrant
 from workspaces.models.token import Token, TokenUse
 from workspaces.models.user import User
@@ -23,9 +24,10 @@ from workspaces.models.workspace import Workspace
 
 __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
-    "Contract", "Dataset", "DatasetFile", "DatasetPiece",
+    "Contract", "DataKey", "Dataset", "DatasetFile", "DatasetPiece",
     "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
     "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
     "Objective", "Owned", "Pool", "Row",
+    "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip

@@ -58,7 +58,8 @@ class Contract(Owned):
             *same_workspace("contract", "benchmark", "holdout"),
             models.UniqueConstraint(fields=["workspace", "benchmark", "version"], name="contract_version_once"),
             models.CheckConstraint(
-                condition=models.Q(runs_per_person=None, period="") | (models.Q(runs_per_person__gte=1) & ~models.Q(period="")),
+                condition=models.Q(runs_per_person=None, period="")
+                | (models.Q(runs_per_person__isnull=False, runs_per_person__gte=1) & ~models.Q(period="")),
                 name="contract_limit_has_period",
             ),
         ]

@@ -103,7 +103,10 @@ class LedgerEntry(Owned):
             *same_workspace("ledgerentry", "debit", "credit"),
             models.CheckConstraint(condition=models.Q(amount__gt=0), name="ledgerentry_positive"),
         ]
-        indexes = [models.Index(fields=["workspace", "run_id"], name="ledgerentry_run")]
+        indexes = [
+            models.Index(fields=["workspace", "run_id"], name="ledgerentry_run"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="ledgerentry_newest"),
+        ]
 
     @property
     def label(self) -> str:

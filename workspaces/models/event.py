@@ -44,6 +44,14 @@ class AuditEvent(Telemetry):
         ]
         indexes = [
             models.Index(fields=["workspace", "subject_id"], name="auditevent_subject"),
+            # What the record is filtered by; by sequence, as it is shown.
+            models.Index(fields=["workspace", "verb", "sequence"], name="auditevent_verb"),
+            models.Index(fields=["workspace", "recorded_at"], name="auditevent_time"),
+            models.Index(fields=["workspace", "actor_id", "sequence"], name="auditevent_actor"),
+            models.Index(fields=["workspace", "actor_label", "sequence"], name="auditevent_actor_label"),
+            models.Index(fields=["workspace", "behalf_id"], condition=models.Q(behalf_id__isnull=False), name="auditevent_behalf"),
+            models.Index(fields=["workspace", "behalf_label"], condition=~models.Q(behalf_label=""), name="auditevent_behalf_label"),
+            models.Index(fields=["workspace", "request_id"], condition=~models.Q(request_id=""), name="auditevent_request"),
             # Counted before each denial is recorded, the more often the more there are.
             models.Index(
                 fields=["workspace", "actor_id", "recorded_at"], condition=models.Q(verb="access.denied"), name="auditevent_denials"
@@ -87,7 +95,10 @@ class EventSubject(Telemetry):
             *same_workspace("eventsubject", "event"),
             models.UniqueConstraint(fields=["workspace", "event", "position"], name="eventsubject_position_once"),
         ]
-        indexes = [models.Index(fields=["workspace", "object_id"], name="eventsubject_object")]
+        indexes = [
+            models.Index(fields=["workspace", "object_id"], name="eventsubject_object"),
+            models.Index(fields=["workspace", "label"], name="eventsubject_label"),
+        ]
 
 
 class AuditHead(Telemetry):

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from workspaces import ids
-from workspaces.models.base import Owned, slug_field, unique_slug
+from workspaces.models.base import Owned, owned_key, same_workspace, slug_field, unique_slug
 
 
 class Engine(models.Model):
@@ -22,14 +22,29 @@ class Engine(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     slots = models.PositiveIntegerField(help_text="attempts that it runs at once, over all workspaces")
     gpu_kind = models.CharField(max_length=60, blank=True)
+    host = models.CharField(max_length=255, blank=True, help_text="name or address of the machine, where it is another one")
+    port = models.PositiveIntegerField(default=22)
+    host_key = models.TextField(blank=True, max_length=4000, help_text="its public key, as OpenSSH writes it; no other is accepted")
     isolations = ArrayField(
         models.CharField(max_length=10), default=list, blank=True, help_text="what it can keep, tried at each start; empty: not tried yet"
     )
     is_accepting = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~models.Q(kind="ssh") | (~models.Q(host="") & ~models.Q(host_key="")), name="engine_ssh_has_host"
+            )
+        ]
+
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def address(self) -> str:
+        """`host:port`; empty for this machine."""
+        return f"{self.host}:{self.port}" if self.host else ""
 
 
 class EngineSlot(models.Model):
@@ -61,10 +76,15 @@ class Pool(Owned):
     isolation = models.CharField(max_length=10, choices=Isolation)
     is_accepting = models.BooleanField(default=True)
     is_default = models.BooleanField(default=False)
+    login = models.CharField(max_length=32, blank=True, help_text="account on the engine's host, where that is another machine")
+    folder = models.CharField(max_length=200, blank=True, help_text="folder of the pool there, absolute or below the account's home")
+    python = models.CharField(max_length=200, blank=True, help_text="environment there that runs find first on their PATH")
+    secret = owned_key("workspaces.Secret", null=True, related_name="opens_pools")
 
     class Meta(Owned.Meta):
         constraints = [
             *Owned.Meta.constraints,
+            *same_workspace("pool", "secret"),
             unique_slug("pool_slug_once"),
             models.UniqueConstraint(fields=["workspace"], condition=models.Q(is_default=True), name="pool_one_default"),
             models.CheckConstraint(condition=models.Q(price_micros_per_gpu_hour__gte=0), name="pool_price"),

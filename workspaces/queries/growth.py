@@ -1,6 +1,5 @@
 """How a live dataset grows: records by day, what waits for a window, and the windows that were cut."""
 
-import uuid
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -83,9 +82,3 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
         ),
         windows_count=dataset.windows.count(),
     )  # fmt: skip
-
-
-def makers_of(window: Dataset) -> list[uuid.UUID]:
-    """The runs whose pieces a window holds, in the order of their pieces."""
-    rows = DatasetPiece.objects.filter(window=window).order_by("number").values_list("made_by_run_id", flat=True)
-    return list(dict.fromkeys(rows))

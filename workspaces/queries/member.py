@@ -34,8 +34,10 @@ class Person:
                 found |= frozenset(way.kinds)
         return found
 
-    def may(self, permission: Permission) -> bool:
-        return self.kinds_of(permission) != frozenset()
+    def may(self, permission: Permission, kind: Kind | None = None) -> bool:
+        """Does this account hold the permission: for `kind`, or for at least some kind?"""
+        kinds = self.kinds_of(permission)
+        return kinds is None or (bool(kinds) if kind is None else kind in kinds)
 
     @property
     def cells(self) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from workspaces.models import Engine, Pool
 
 def pool_rows() -> "QuerySet[Pool]":
     """Every pool of the open workspace, the default first."""
-    return Pool.objects.select_related("engine").order_by("-is_default", "-is_accepting", "slug")
+    return Pool.objects.select_related("engine", "secret").order_by("-is_default", "-is_accepting", "slug")
 
 
 def engines() -> list[Engine]:

@@ -7,7 +7,6 @@ from django.db.models import Count, Q
 
 from workspaces import scope
 from workspaces.access import SiteRole
-from workspaces.audit import NOTHING_YET
 from workspaces.models import Engine, NotFound, SiteEvent, User, Workspace
 from workspaces.queries.owner import owners_by_workspace
 from workspaces.queries.token_list import tokens
@@ -96,14 +95,4 @@ def first_broken(rows: list[SiteEvent]) -> int | None:
         before = rows[position + 1] if position + 1 < len(rows) else None
         if event.hash != site_event_hash(event) or (before and (event.previous_hash, event.sequence) != (before.hash, before.sequence + 1)):
             return event.sequence
-    return None
-
-
-def broken_site_event() -> int | None:
-    """Sequence number of the first event of the installation's chain that does not verify; None where it is whole."""
-    previous, expected = NOTHING_YET, 1
-    for event in SiteEvent.objects.order_by("sequence").iterator(chunk_size=1000):
-        if event.sequence != expected or event.previous_hash != previous or event.hash != site_event_hash(event):
-            return expected
-        previous, expected = event.hash, expected + 1
     return None

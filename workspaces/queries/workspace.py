@@ -1,7 +1,6 @@
 """Finding a workspace, and what its creation still lacks."""
 
 from dataclasses import dataclass
-from zoneinfo import available_timezones
 
 from django.db.models import Value
 from django.db.models.functions import Replace
@@ -9,6 +8,7 @@ from django.db.models.functions import Replace
 from workspaces import ids
 from workspaces.access import Role
 from workspaces.models import Limit, Membership, Objective, Pool, Unit, Workspace
+from workspaces.windows import zone_names
 
 
 def find_workspace(text: str) -> Workspace | None:
@@ -42,7 +42,7 @@ def creation_steps(workspace: Workspace) -> list[Step]:
     weekly = Limit.objects.filter(unit=Unit.GPU_MS, window=Limit.Window.WEEK).exists()
     at_once = Limit.objects.filter(unit=Unit.RUNS).exists()
     objective = Objective.objects.filter(is_current=True).exists()
-    zone = workspace.zone in available_timezones()
+    zone = workspace.zone in zone_names()
     return [
         Step("owners", "Owners", owners, "" if owners else "Name at least one owner."),
         Step(

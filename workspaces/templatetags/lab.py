@@ -193,6 +193,13 @@ def theme(context: Context) -> str:
     return next((name for name in (chosen, preferred) if name in THEMES), "auto")
 
 
+@register.simple_tag(takes_context=True)
+def density(context: Context) -> str:
+    """How closely the person wants rows to stand."""
+    preferred = getattr(getattr(context.get("actor"), "user", None), "density", "")
+    return preferred if preferred in User.Density.values else User.Density.COMFORTABLE.value
+
+
 @register.filter
 def unit(field: BoundField) -> str:
     """The unit a form field declares: `IntegerField(widget=NumberInput(attrs={"data-unit": "GPU-hours"}))`."""

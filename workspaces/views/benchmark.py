@@ -12,6 +12,9 @@ from workspaces.queries.registry import benchmark_rows, contracts_of, holdout_ch
 from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
 
+# What the form of the next version begins with; a reason to accept runs without isolation is given anew each time.
+CARRIED_OVER = ("metric", "direction", "unit", "wall_seconds", "runs_per_person", "period", "terms")
+
 
 def benchmark_list(request: PageRequest) -> HttpResponseBase:
     text, cursor = list_query(request)
@@ -52,7 +55,7 @@ def contract_new(request: PageRequest, benchmark: str) -> HttpResponseBase:
     newest = next(iter(contracts_of(found)), None)
     initial = {}
     if newest is not None:
-        initial = {name: getattr(newest, name) for name in ("metric", "direction", "unit", "wall_seconds", "terms")}
+        initial = {name: getattr(newest, name) for name in CARRIED_OVER}
         initial["holdout"] = str(newest.holdout_id or "")
     form = ContractForm(request.POST or None, holdouts=holdout_choices(), initial=initial)
 

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.audit import Refusal
+from workspaces.models import EventSubject
 from workspaces.pages import PageRequest
 from workspaces.queries.chain import LONG, badge, check_events, verify_chain
 from workspaces.queries.change_words import changes_of
@@ -17,6 +18,9 @@ from workspaces.queries.paging import BadCursor, Page
 from workspaces.views.csv_file import Piece, csv_file
 
 ROWS = 50
+# Kinds of objects whose page has the name of the kind, and those that stand in a list.
+PAGES = ("run", "sweep", "artifact", "benchmark", "dataset", "agent", "pool", "approval")
+LISTS = {"ledgerentry": "ledger", "ledgeraccount": "budget", "limit": "budget", "membership": "member-list", "objective": "objective"}
 DAY = (0, 10)  # lengths of what a date field can hold; moments are asked for by address
 CSV_HEAD = (
     "sequence", "event", "time", "verb", "sentence", "reason", "actor kind", "actor", "on behalf of", "subject type", "subject",
@@ -88,11 +92,20 @@ def event(request: PageRequest, event: str) -> HttpResponse:
         "after": beside.after,
         "facts": _facts(request, told),
         "changes": changes_of(row, told.details.get("changed"), request.workspace.zone),
-        "subjects": subjects,
+        "subjects": [(subject, _page_of(request, subject)) for subject in subjects],
         "details": json.dumps(told.details, indent=2, ensure_ascii=False, sort_keys=True) if told.details else "",
         "fault": fault,
     }
     return render(request, "workspaces/event.html", context)
+
+
+def _page_of(request: PageRequest, subject: EventSubject) -> str:
+    """Where the object itself is shown; empty where it has no page, or is gone."""
+    if not subject.after_hash:
+        return ""
+    if subject.type in PAGES:
+        return reverse(subject.type, args=[request.workspace.slug, subject.object_id])
+    return reverse(LISTS[subject.type], args=[request.workspace.slug]) if subject.type in LISTS else ""
 
 
 def _row(request: PageRequest, told: Told) -> dict[str, Any]:

@@ -27,9 +27,11 @@ def invitation_revoke(request: PageRequest, invitation: str) -> HttpResponse:
     return redirect("member-list", request.workspace.slug)
 
 
-def invitation_accept(request: PageRequest, invitation: str, secret: str) -> HttpResponse:
-    """Shown and used by whoever holds the link. Used, expired, revoked, wrong: one and the same page, as for a workspace that is none."""
-    found = usable(invitation, secret)
+def invitation_accept(request: PageRequest, invitation: str, word: str) -> HttpResponse:
+    """Shown and used by whoever holds the link. Used, expired, revoked, wrong: one and the same page, as for a workspace that is none.
+
+    `word` is the link's secret."""
+    found = usable(invitation, word)
     if found is None:
         raise Http404
     form, refusal, status = AcceptForm(request.POST or None), None, 200
@@ -37,13 +39,13 @@ def invitation_accept(request: PageRequest, invitation: str, secret: str) -> Htt
         status = 422
         try:
             if request.user.is_authenticated:
-                accept_invitation(actor=request.actor, invitation=invitation, secret=secret)
+                accept_invitation(actor=request.actor, invitation=invitation, secret=word)
                 return redirect("home", request.workspace.slug)
             if form.is_valid():
                 values = form.cleaned_data
                 accept_as_new_person(
                     invitation=invitation,
-                    secret=secret,
+                    secret=word,
                     username=values["username"],
                     display_name=values["display_name"],
                     password=values["password"],

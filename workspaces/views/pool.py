@@ -6,10 +6,11 @@ from django.urls import reverse
 
 from workspaces.audit import Refusal
 from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
-from workspaces.forms.resource import PoolBindForm, PoolForm, ReasonForm
+from workspaces.forms.resource import FarPoolForm, PoolBindForm, PoolForm, ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.pool import engines, pool_rows
+from workspaces.queries.secret import ssh_keys
 from workspaces.views.form_page import form_page
 
 
@@ -23,11 +24,10 @@ def pool_bind(request: PageRequest) -> HttpResponseBase:
     found = engines()
     if not found:
         raise Refusal("This installation has no engine that takes work; a site operator adds one in the console.")
-    form = PoolBindForm(request.POST or None, engines=found)
+    form = PoolBindForm(request.POST or None, engines=found, keys=ssh_keys())
 
     def save(form: PoolBindForm) -> HttpResponseBase:
-        cleaned = form.cleaned_data
-        pool = bind_pool(actor=request.actor, engine=cleaned["engine"], slug=cleaned["slug"], reason=cleaned["reason"], **form.values())
+        pool = bind_pool(actor=request.actor, reason=form.cleaned_data["reason"], **form.values())
         return redirect("pool", request.workspace.slug, pool.slug)
 
     above = reverse("pool-list", args=[request.workspace.slug])
@@ -35,8 +35,12 @@ def pool_bind(request: PageRequest) -> HttpResponseBase:
 
 
 def pool_change(request: PageRequest, pool: str) -> HttpResponseBase:
-    found = Pool.objects.find(pool, "engine")
-    form = PoolForm(request.POST or None, initial=PoolForm.values_of(found), engines=[found.engine])
+    found = Pool.objects.find(pool, "engine", "secret")
+    form: PoolForm
+    if found.engine.host:
+        form = FarPoolForm(request.POST or None, initial=FarPoolForm.values_of(found), engines=[found.engine], keys=ssh_keys())
+    else:
+        form = PoolForm(request.POST or None, initial=PoolForm.values_of(found), engines=[found.engine])
 
     def save(form: PoolForm) -> HttpResponseBase:
         change_pool(actor=request.actor, pool=found, reason=form.cleaned_data["reason"], **form.values())

@@ -13,7 +13,7 @@ from workspaces.pages import PageRequest, redirect
 
 def preferences(request: PageRequest) -> HttpResponse:
     user, status = request.user, 200
-    names = ("display_name", "theme", "zone", "has_shortcuts")
+    names = ("display_name", "theme", "density", "zone", "has_shortcuts")
     form = PreferencesForm(request.POST or None, initial={name: getattr(user, name) for name in names} | {"display_name": user.label})
     if request.method == "POST":
         status = 422

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -23,7 +24,9 @@ from labsite.sign_ins import sign_in_table
 
 MANAGE = (sys.executable, "manage.py")
 READY_SECONDS = 60.0
+INTERRUPT_SECONDS = 60.0
 WEB_WORKERS = 2
+WEB_THREADS = 4
 EXAMPLES = ("w2s", "autogo")
 
 
@@ -125,9 +128,7 @@ class _Start:
 
     def start_programs(self, supervisor: Supervisor) -> None:
         """Web server, workers, clock; back once the site answers."""
-        gunicorn = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", self.address.bind, "--workers", str(WEB_WORKERS)]
-        gunicorn += ["--preload", "--no-control-socket", "--graceful-timeout", "10", "--timeout", "60", "--log-level", "warning"]
-        web = supervisor.keep("web", gunicorn)
+        web = supervisor.keep("web", web_server(self.address.bind))
         first = supervisor.launch("first-start", [*MANAGE, "first_start", "--keep"]) if "first_start" in self.commands else None
         try:
             deadline = time.monotonic() + READY_SECONDS
@@ -174,11 +175,23 @@ class _Start:
         """End the attempts that run on this machine; their runs go back to the queue."""
         child = supervisor.launch("interrupt-local", [*MANAGE, "interrupt_local"])
         try:
-            child.process.wait(60)
+            child.process.wait(INTERRUPT_SECONDS)
+        except subprocess.TimeoutExpired:
+            said = f"local attempts are not all ended after {INTERRUPT_SECONDS:.0f} s; the next start takes the rest up again"
+            self.progress(said)
+            return
         finally:
             child.stop(5)
         if child.code != 0:
             self.progress(f"local attempts could not be ended: {child.last_words()}")
+
+
+def web_server(bind: str, timeout: int = 60) -> list[str]:
+    """gunicorn's command. Threads, so that a slow upload or download neither counts as a worker that hangs nor keeps others from their pages;
+    `timeout` is how long a worker may not answer its master."""
+    command = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", bind, "--workers", str(WEB_WORKERS)]
+    command += ["--worker-class", "gthread", "--threads", str(WEB_THREADS), "--timeout", str(timeout), "--graceful-timeout", "10"]
+    return [*command, "--preload", "--no-control-socket", "--log-level", "warning"]
 
 
 def dispatchers(environment: Mapping[str, str]) -> int:

@@ -1,0 +1,82 @@
+"""Keeping tidy, once in a while for each workspace: expire approvals, remove folders of ended attempts, free what nobody names, forget what was told
+long ago; once an hour for each engine, remove what a killed labsite left half staged or half removed there."""
+
+import uuid
+from datetime import timedelta
+
+import structlog
+from django.core.cache import cache
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from runs.commands.approval import expire_approval
+from runs.jobs.collect import remove_folder
+from runs.jobs.job import job
+from runs.models import QueueItem, Sweep, Watch
+from runs.place import place_in, place_of
+from runs.pools.base import PoolError
+from runs.queries.collecting import collecting, kept_back
+from runs.queue import ring
+from workspaces.access import Actor
+from workspaces.audit import Refusal
+from workspaces.commands.blob import tidy_store
+from workspaces.commands.notification import forget_old
+from workspaces.models import Approval, Pool
+
+log = structlog.get_logger(__name__)
+
+FOLDERS = 200  # removed in one go
+RETRY_SECONDS = 600  # for a folder that could not be removed
+ENGINE_SECONDS = 3600
+BARRED_SECONDS = 3600
+
+
+@job
+def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
+    waiting = QueueItem.objects.order_by("-priority", "position_key").first()
+    if waiting is not None:
+        ring("dispatch_run", subject=waiting.run_id)  # first: it is what somebody waits for
+    sweep = Sweep.objects.filter(status=Sweep.Status.RUNNING).first()
+    if sweep is not None:
+        ring("advance_sweep", subject=sweep.pk)
+    for approval in Approval.objects.filter(status=Approval.Status.PENDING, expires_at__lte=timezone.now()):
+        try:
+            expire_approval(actor=actor, approval=approval)
+        except Refusal:
+            continue  # decided meanwhile
+    for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
+        ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
+    remove_folders()
+    tidy_engines()
+    tidy_store()
+    forget_old()
+
+
+def remove_folders() -> None:
+    """Remove what a watcher that died after an attempt's end has left in its pool. What cannot be removed lets those behind it have their turn."""
+    left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
+    # One that never started bars a start that may still be under way, until that must have ended.
+    left = left.exclude(attempt__started_at=None, attempt__ended_at__gt=timezone.now() - timedelta(seconds=BARRED_SECONDS))
+    left = left.filter(Q(lease_until=None) | Q(lease_until__lt=Now())).exclude(attempt__in=collecting())
+    for watch in left.select_related("attempt__pool__engine", "attempt__run").order_by("attempt_id")[:FOLDERS]:
+        Watch.objects.filter(pk=watch.pk).update(lease_until=Now() + timedelta(seconds=RETRY_SECONDS))
+        try:
+            place = place_of(watch.attempt)
+        except PoolError:
+            continue
+        remove_folder(place, watch.attempt)
+
+
+def tidy_engines() -> None:
+    """What the workspace's pools run on, at most once an hour: this machine over all workspaces, a folder on another host for its pool."""
+    for pool in Pool.objects.select_related("engine").order_by("slug"):
+        if not cache.add(f"tidied-{(pool.pk if pool.engine.host else pool.engine_id).hex}", 1, ENGINE_SECONDS):
+            continue
+        try:
+            count = place_in(pool, pool.isolation).tidy()
+        except PoolError as error:
+            log.warning("engine not tidied", engine=pool.engine.slug, reason=error.reason)
+            continue
+        if count:
+            log.info("engine tidied", engine=pool.engine.slug, folders=count)

@@ -1,0 +1,68 @@
+"""What the group tries to improve, and how far it is."""
+
+from dataclasses import dataclass, field
+
+from django.db.models import Max, Min, QuerySet
+from django.db.models.functions import TruncHour
+
+from runs.models import Evaluation
+from runs.queries.home_scores import Board
+from runs.queries.scoreboard import FINITE, scores_under
+from workspaces.models import Contract, Objective
+from workspaces.units import number
+
+TREND_POINTS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The objective with its best score under the current contract."""
+
+    objective: Objective
+    board: Board | None = None
+    trend: list[float] = field(default_factory=list)
+
+    @property
+    def contract(self) -> Contract | None:
+        return self.board.contract if self.board else None
+
+    @property
+    def best(self) -> Evaluation | None:
+        return self.board.leader if self.board else None
+
+    @property
+    def is_reached(self) -> bool:
+        if self.best is None or self.contract is None or self.objective.target is None:
+            return False
+        higher = self.contract.direction == Contract.Direction.MAXIMIZE
+        return self.best.value >= self.objective.target if higher else self.best.value <= self.objective.target
+
+    @property
+    def missing(self) -> str:
+        """How far the best is from the target, to the digits that its error leaves; "" where it is reached or nothing is measured."""
+        if self.best is None or self.contract is None or self.objective.target is None or self.is_reached:
+            return ""
+        value = number(abs(self.objective.target - self.best.value), self.best.standard_error).partition(" ")[0]
+        return f"{value} {self.contract.unit}".rstrip()
+
+
+def aim(objective: Objective | None, boards: list[Board]) -> Aim | None:
+    """The objective with its benchmark's board, where that is among `boards`."""
+    if objective is None:
+        return None
+    board = next((board for board in boards if board.contract.benchmark_id == objective.benchmark_id), None)
+    return Aim(objective, board, trend_of(board.contract) if board and board.leader else [])
+
+
+def trend_of(contract: Contract) -> list[float]:
+    """The best score as it stood hour after hour."""
+    higher = contract.direction == Contract.Direction.MAXIMIZE
+    found: list[float] = []
+    for best in _best_by_hour(contract, higher):
+        found.append((max if higher else min)(best, found[-1]) if found else best)
+    return found[-TREND_POINTS:]
+
+
+def _best_by_hour(contract: Contract, higher: bool) -> "QuerySet[Evaluation, float]":
+    scores = scores_under(contract).filter(FINITE).order_by().annotate(hour=TruncHour("created_at")).values("hour")
+    return scores.annotate(best=(Max if higher else Min)("value")).order_by("hour").values_list("best", flat=True)

@@ -1,0 +1,88 @@
+"""What people have changed lately, by what it concerns: the newest of each, and how many more since the reader looked last. What every run
+does by itself (it starts, it ends, it leaves files) is no change of the laboratory."""
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Subquery
+
+from runs.queries.recent import EventLine, line_of
+from workspaces.access import Kind
+from workspaces.models import AuditEvent, AuditHead, EventPayload
+from workspaces.queries.change_words import changes_of
+from workspaces.verbs import Verb
+
+SHOWN = 6
+EVENTS = 60  # that are sorted into groups
+LOOKED_AT = 20_000  # newest events of the record; what lies before is not recent
+CHANGES_SHOWN = 2
+
+# label -> what it concerns, by the nouns and verbs of the record, with the kind of object that a reader may see
+GROUPS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "Aim": (Kind.BENCHMARK, ("objective", "benchmark", "contract")),
+    "Data": (Kind.DATASET, ("dataset", "dataset_version")),
+    "Code": (Kind.AGENT, ("agent", "agent_version")),
+    "Budget": (Kind.BUDGET, ("limit",)),
+    "People": (Kind.MEMBER, ("member", "invitation")),
+    "Sharing": (Kind.SHARE, ("share.granted", "share.revoked")),
+    "Pools": (Kind.POOL, ("pool",)),
+    "Decisions": (Kind.APPROVAL, ("approval",)),
+    "Runs": (Kind.RUN, ("sweep", "launch.refused", "run.cancelled", "run.requeued", "run.overran", "attempt.failed_to_start")),
+    "Workspace": (Kind.WORKSPACE, ("workspace", "declaration")),
+}
+BY_VERB = {
+    verb.value: label
+    for label, (_, nouns) in GROUPS.items()
+    for verb in Verb
+    if verb.value in nouns or verb.value.partition(".")[0] in nouns
+}
+WITH_VALUES = {Verb.LIMIT_SET, Verb.POOL_CHANGED, Verb.MEMBER_CHANGED, Verb.BENCHMARK_CHANGED, Verb.DATASET_CHANGED}
+YES = {"true": "yes", "false": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """The newest change of a group; `changes` such as `amount 1,000 → 1,200 GPU-hours`; `more` others since the reader looked last."""
+
+    label: str
+    line: EventLine
+    noun: str
+    changes: list[str]
+    more: int
+    is_fresh: bool
+
+
+def recent_changes(since: datetime, *, zone: str, may_see: Callable[[Kind], bool]) -> list[ChangeLine]:
+    verbs = sorted(verb for verb, label in BY_VERB.items() if may_see(GROUPS[label][0]))
+    newest = Subquery(AuditHead.objects.values("sequence")[:1])
+    events = list(AuditEvent.objects.filter(verb__in=verbs, sequence__gt=newest - LOOKED_AT).order_by("-sequence")[:EVENTS])
+    groups: dict[str, list[AuditEvent]] = {}
+    for event in events:
+        groups.setdefault(BY_VERB[event.verb], []).append(event)
+    shown = list(groups.items())[:SHOWN]
+    bodies = dict(EventPayload.objects.filter(event__in=[rows[0] for _, rows in shown]).values_list("event_id", "body")) if shown else {}
+    return [_line(label, rows, bodies.get(rows[0].pk) or {}, since, zone) for label, rows in shown]
+
+
+def _line(label: str, events: list[AuditEvent], body: dict[str, object], since: datetime, zone: str) -> ChangeLine:
+    newest, details = copy.copy(events[0]), body.get("details")
+    if newest.verb == Verb.OBJECTIVE_SET:
+        newest.subject_label = "of the group"  # it stands above
+    return ChangeLine(
+        label=label,
+        line=line_of(newest, body),
+        noun=newest.verb.partition(".")[0],
+        changes=list(_changes(newest, details, zone)) if newest.verb in WITH_VALUES else [],
+        more=sum(event.recorded_at > since for event in events[1:]),
+        is_fresh=newest.recorded_at > since,
+    )
+
+
+def _changes(event: AuditEvent, details: object, zone: str) -> Iterable[str]:
+    changed = details.get("changed") if isinstance(details, dict) else None
+    for change in changes_of(event, changed, zone)[:CHANGES_SHOWN]:
+        before, after = (YES.get(words, words)[:40] for words in (change.before, change.after))
+        if after:
+            yield f"{change.label} {before} → {after}" if before else f"{change.label} {after}"

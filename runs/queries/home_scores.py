@@ -1,0 +1,137 @@
+"""Who leads each benchmark and what has changed since the reader looked last; and what of it is worth promoting."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Aggregate, Count, F, Max, Min, Q
+
+from runs.models import Artifact, Evaluation
+from runs.queries.scoreboard import FINITE
+from workspaces.models import Contract
+from workspaces.units import number, plural
+
+BOARDS_SHOWN = 6
+PROMOTABLE = ("checkpoint", "model")  # kinds of artifact that other runs can start from
+PROMOTABLE_SHOWN = 4
+CONTRACT = ("version", "metric", "direction", "unit", "created_at", "benchmark__slug", "benchmark__name")
+SCORE = ("benchmark_id", "contract_id", "value", "standard_error", "subject_artifact_id", "created_at", "run__name")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A benchmark under its current contract: who leads now and who led then, how many scores there are and how many came since."""
+
+    contract: Contract
+    leader: Evaluation | None = None
+    before: Evaluation | None = None
+    total: int = 0
+    fresh: int = 0
+
+    @property
+    def has_new_leader(self) -> bool:
+        return self.leader is not None and self.before is not None and self.leader.pk != self.before.pk
+
+    @property
+    def news(self) -> str:
+        """What has changed: `new leader, +0.031, 4 new scores`."""
+        if not self.fresh:
+            return "no new score"
+        scores = plural(self.fresh, "new score", "new scores")
+        if self.leader is None:
+            return f"{scores}, none of them a number"
+        if self.before is None:
+            return "the first score" if self.fresh == 1 else f"the first {self.fresh:,} scores"
+        if not self.has_new_leader:
+            return f"same leader, {scores}"
+        return f"new leader, {gain(self.leader, self.before)}, {scores}"
+
+
+def gain(leader: Evaluation, before: Evaluation) -> str:
+    """By how much the leading value has moved, with its sign, to the digits that its error leaves."""
+    change = leader.value - before.value
+    value = number(abs(change), leader.standard_error).partition(" ")[0]
+    return f"+{value}" if change >= 0 else f"\u2212{value}"
+
+
+def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
+    """Benchmarks that have scores under their current contract, the one with the newest score first; before all the benchmark `first`, scored
+    or not. Three queries however many there are."""
+    current = Contract.objects.order_by("benchmark_id", "-version").distinct("benchmark_id").values("pk")
+    scored = Evaluation.objects.filter(contract__in=current, metric=F("contract__metric")).order_by().values("contract")
+    tallies = {row["contract"]: row for row in scored.annotate(**_tally(since)).order_by("-newest")[:BOARDS_SHOWN]}
+    if not tallies and first is None:
+        return []
+    wanted = Q(pk__in=list(tallies))
+    contracts = Contract.objects.filter(wanted | Q(benchmark=first, pk__in=current) if first else wanted)
+    best = {contract: _best(contract, tallies.get(contract.pk, {})) for contract in contracts.select_related("benchmark").only(*CONTRACT)}
+    leaders = _leaders(best)
+    found = []
+    for contract, (now, before) in best.items():
+        tally = tallies.get(contract.pk, {"total": 0, "fresh": 0})
+        found.append(
+            Board(contract, leaders.get((contract.pk, now)), leaders.get((contract.pk, before)), int(tally["total"]), int(tally["fresh"]))
+        )
+    places = {key: place for place, key in enumerate(tallies)}
+    return sorted(found, key=lambda board: (board.contract.benchmark_id != first, places.get(board.contract.pk, 0)))
+
+
+def _tally(since: datetime) -> dict[str, Aggregate]:
+    """Of a contract's scores: how many, how many since, and the ends of what are numbers, now and at `since`."""
+    known = FINITE & Q(created_at__lte=since)
+    return {
+        "total": Count("pk"), "fresh": Count("pk", filter=Q(created_at__gt=since)), "newest": Max("created_at"),
+        "high": Max("value", filter=FINITE), "low": Min("value", filter=FINITE),
+        "high_before": Max("value", filter=known), "low_before": Min("value", filter=known),
+    }  # fmt: skip
+
+
+def _best(contract: Contract, tally: dict[str, Any]) -> tuple[float | None, float | None]:
+    """The value that leads, and the one that led before."""
+    end = "high" if contract.direction == Contract.Direction.MAXIMIZE else "low"
+    return tally.get(end), tally.get(f"{end}_before")
+
+
+def _leaders(best: dict[Contract, tuple[float | None, float | None]]) -> dict[tuple[uuid.UUID, float | None], Evaluation]:
+    """By contract and value the earliest score that has it: of equal ones that one leads."""
+    wanted = Q()
+    for contract, values in best.items():
+        known = {value for value in values if value is not None}
+        if known:
+            wanted |= Q(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric, value__in=known)
+    if not wanted:
+        return {}
+    rows = Evaluation.objects.filter(wanted).select_related("run").only(*SCORE)
+    return {
+        (row.contract_id, row.value): row for row in rows.order_by("contract", "value", "created_at", "pk").distinct("contract", "value")
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Promotable:
+    """An artifact that leads, and what it leads."""
+
+    artifact: Artifact
+    boards: list[Board]
+
+
+def promotable(shown: list[Board]) -> list[Promotable]:
+    """Worth promoting is the checkpoint or model that a benchmark's best score rests on: the artifact that was measured, or, where the score
+    names none, those that the leading run made."""
+    led = [(board, board.leader) for board in shown if board.leader is not None]
+    measured = {leader.subject_artifact_id for _, leader in led if leader.subject_artifact_id}
+    makers = {leader.run_id for _, leader in led if not leader.subject_artifact_id}
+    if not led:
+        return []
+    rows = Artifact.objects.filter(Q(pk__in=measured) | Q(run__in=makers), kind__in=PROMOTABLE)
+    artifacts = rows.select_related("run", "blob").only("name", "path", "kind", "run__name", "blob__bytes").order_by("-created_at", "-pk")
+    found: list[Promotable] = []
+    for artifact in artifacts[: 4 * PROMOTABLE_SHOWN]:
+        leads = [
+            board
+            for board, leader in led
+            if leader.subject_artifact_id == artifact.pk or (not leader.subject_artifact_id and leader.run_id == artifact.run_id)
+        ]
+        found.append(Promotable(artifact, leads))
+    return sorted(found, key=lambda entry: -len(entry.boards))[:PROMOTABLE_SHOWN]

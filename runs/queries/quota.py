@@ -1,0 +1,89 @@
+"""How many runs one person has left on a benchmark whose contract limits them, and from when the next one is allowed.
+
+What counts (ARCHITECTURE.md, "Runs per person and period"): every run that a person asked for on the benchmark within the period, under whichever
+version of its contract, and whoever acted for them: a token counts as its holder, a service account as itself, a member of a sweep as whoever asked
+for the sweep, a retry as whoever retried. A run counts while it may still be scored; once it has ended, if it reported a score on the benchmark
+itself, or if that person cancelled it. One that ended without either, or that somebody else cancelled, gives its place back. What a run left may
+be scored by another run: then that one counts.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from runs.admission import QuotaFacts
+from runs.lifecycle import TERMINAL, RunStatus
+from runs.models import Evaluation, Run
+from workspaces.models import AuditEvent, Contract, User, Workspace
+from workspaces.verbs import Verb
+from workspaces.windows import Window, window_of, words
+
+ENDED = Q(status__in=sorted(TERMINAL))
+CANCELS = (Verb.RUN_CANCEL_ASKED, Verb.RUN_CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The limit of a contract as it stands for one person. `under_way` are those of `used` that may still give their place back."""
+
+    benchmark: str
+    allowed: int
+    period: str
+    used: int
+    under_way: int
+    window: Window
+    until: str  # the end of the window in words, on the workspace's clock
+
+    @property
+    def left(self) -> int:
+        return max(0, self.allowed - self.used)
+
+    @property
+    def next_allowed_at(self) -> datetime | None:
+        """From when the next run is allowed for certain; None: now."""
+        return None if self.left else self.window.ends_at
+
+    def as_facts(self) -> QuotaFacts:
+        """As an admission decides upon it, one run being asked for."""
+        return QuotaFacts(
+            benchmark=self.benchmark,
+            allowed=self.allowed,
+            period=self.period,
+            used=self.used,
+            under_way=self.under_way,
+            asked=1,
+            until=self.until,
+        )
+
+
+def quota_of(contract: Contract, person: User | None, *, now: datetime, workspace: Workspace, but: uuid.UUID | None = None) -> Quota | None:
+    """What stands against the limit of `contract` for `person` in the period that `now` lies in; None where it sets none, or nobody asks.
+
+    A command counts under the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
+    """
+    if contract.runs_per_person is None or person is None:
+        return None
+    zone = workspace.zone or "UTC"
+    window = window_of(contract.period, now, zone, workspace.week_start)
+    asked = Run.objects.filter(
+        benchmark=contract.benchmark_id, created_at__gte=window.starts_at, created_at__lt=window.ends_at, requested_by=person
+    )
+    counts = counted(asked if but is None else asked.exclude(pk=but)).aggregate(used=Count("pk"), under_way=Count("pk", filter=~ENDED))
+    return Quota(
+        benchmark=contract.benchmark.name,
+        allowed=contract.runs_per_person,
+        period=contract.period,
+        used=counts["used"],
+        under_way=counts["under_way"],
+        window=window,
+        until=words(window.ends_at, zone, now),
+    )
+
+
+def counted(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+    """Those of `runs` that stand against the limit of whoever asked for them."""
+    scored = Evaluation.objects.filter(run=OuterRef("pk"), benchmark=OuterRef("benchmark"))
+    cancelled = AuditEvent.objects.filter(subject_id=OuterRef("pk"), actor_id=OuterRef("requested_by"), verb__in=CANCELS)
+    return runs.filter(~ENDED | Exists(scored) | Q(Exists(cancelled), status=RunStatus.CANCELLED))

@@ -1,0 +1,106 @@
+"""What the start rule (`runs/start.py`) goes by: how full pools are, and what queued runs were admitted on. It only reads."""
+
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import Count, F, Q, Sum
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.utils import timezone
+
+from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
+from runs.models import Attempt, Run
+from runs.start import Asked, Room
+from workspaces.access import Kind, Permission
+from workspaces.models import EngineSlot, Limit, Pool, Unit
+from workspaces.queries.member import people
+from workspaces.standings import CALENDAR, Standing, amount_words, standings
+from workspaces.units import duration
+
+ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # the isolation, of a queue item's run
+
+
+def rooms(pools: Iterable[Pool], *, says_ends: bool = False) -> dict[uuid.UUID, Room]:
+    """The room in each pool, a fixed number of queries however many; the engines of `pools` are at hand. With `says_ends` also when the next
+    run there ends at the latest."""
+    wanted = {pool.pk: pool for pool in pools}
+    attempts = Attempt.objects.filter(pool__in=list(wanted), status__in=sorted(OPEN_ATTEMPTS))
+    taken = dict(attempts.order_by().values_list("pool").annotate(slots=Sum("run__slots")))
+    engines = {pool.engine_id for pool in wanted.values()}
+    held = dict(EngineSlot.objects.filter(engine__in=engines).order_by().values_list("engine").annotate(count=Count("pk")))
+    ends = _next_ends(list(wanted)) if says_ends else {}
+    return {
+        pk: Room(
+            slug=pool.slug,
+            slots=pool.slots,
+            taken=taken.get(pk, 0),
+            is_accepting=pool.is_accepting,
+            isolation=pool.isolation,
+            isolation_words=str(pool.get_isolation_display()),
+            engine=pool.engine.slug,
+            engine_slots=pool.engine.slots,
+            engine_taken=held.get(pool.engine_id, 0),
+            engine_is_accepting=pool.engine.is_accepting,
+            **({"next_end": ends[pk]} if pk in ends else {}),
+        )
+        for pk, pool in wanted.items()
+    }
+
+
+def launchers() -> frozenset[uuid.UUID]:
+    """Accounts that may launch runs here."""
+    return frozenset(person.user.pk for person in people() if person.may(Permission.LAUNCH_RUN, Kind.RUN))
+
+
+def asked(run: Run, *, isolation: str, may_launch: bool, budget: str = "") -> Asked:
+    """What one run wants; `isolation` is what it was admitted on, of its frozen record, which lists do not load."""
+    return Asked(
+        slots=run.slots,
+        isolation=isolation,
+        isolation_words=str(Pool.Isolation(isolation).label),
+        asked_by=run.requested_by.label,
+        asker_may_launch=may_launch,
+        budget=budget,
+    )
+
+
+def windows(now: datetime) -> list[Standing]:
+    """The hard stops of windows of the calendar, and what stands against them."""
+    if not Limit.objects.filter(mode=Limit.Mode.STOP, window__in=CALENDAR).exists():
+        return []
+    return [standing for standing in standings(now=now) if standing.mode == Limit.Mode.STOP and standing.window in CALENDAR]
+
+
+def lacks_budget(run: Run, stops: list[Standing]) -> str:
+    """Why the window that has begun since a run was admitted has no room for it; empty where it is still in its window, or has room.
+
+    The ledger decides when the run starts (`ledger.move`). A month is taken to have turned once the run's week lies wholly before it.
+    """
+    if run.budget_window_at is None:
+        return ""
+    for standing in stops:
+        amount = {Unit.GPU_MS: run.reserved_gpu_ms, Unit.API_MICROS: run.reserved_api_micros}.get(Unit(standing.unit), 0)
+        weeks = timedelta(days=0 if standing.window == Limit.Window.WEEK else 6)
+        has_turned = standing.starts_at is not None and run.budget_window_at + weeks < standing.starts_at
+        total = standing.used + standing.reserved + amount
+        if amount and has_turned and total > standing.amount:
+            return (
+                f"{standing.name}: {amount_words(amount, standing.unit)} more would make {amount_words(total, standing.unit)} of "
+                f"{amount_words(standing.amount, standing.unit)}; the window ends {standing.until}."
+            )
+    return ""
+
+
+def _next_ends(pools: list[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """Of each pool the run that is bound to end first, in words."""
+    active = Run.objects.filter(pool__in=pools, status__in=sorted(ACTIVE)).exclude(Q(started_at=None))
+    first: dict[uuid.UUID, tuple[datetime, str]] = {}
+    for run in active.only("name", "pool_id", "wall_seconds").annotate(begun=F("started_at")):
+        end = run.begun + timedelta(seconds=run.wall_seconds)
+        if run.pool_id not in first or end < first[run.pool_id][0]:
+            first[run.pool_id] = (end, run.name[:60])
+    now = timezone.now()
+    return {
+        pool: f"{name} ends within {duration((end - now).total_seconds())} at the latest" if end > now else f"{name} is bound to end now"
+        for pool, (end, name) in first.items()
+    }

@@ -1,0 +1,115 @@
+"""May a queued run start now, and if not, why? One rule for the dispatcher, which asks under locks, and for the pages, which say it. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Holds(StrEnum):
+    """Whom what stands in the way holds back."""
+
+    RUN = "run"  # this run alone: those behind it may pass
+    POOL = "pool"  # nothing behind it starts on its pool
+    ALL = "all"  # nothing starts in the workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Why a run does not start: the reason, and what would release it, in sentences. `needs_somebody`: time alone does not."""
+
+    holds: Holds
+    reason: str
+    release: str
+    needs_somebody: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"{self.reason} {self.release}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """Runs at work in the workspace. `allowed` is the hard stop, at which runs wait; None without one. A limit that only warns lets them
+    start."""
+
+    running: int
+    allowed: int | None
+
+    @property
+    def is_full(self) -> bool:
+        return self.allowed is not None and self.running >= self.allowed
+
+    @property
+    def words(self) -> str:
+        """Why one more has to wait, where it is full."""
+        return f"{self.running} of {self.allowed} runs run at once."
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How full a pool is, and its engine, which other workspaces use too. `next_end`: which run there is bound to end first, in words."""
+
+    slug: str
+    slots: int
+    taken: int
+    is_accepting: bool
+    isolation: str
+    isolation_words: str
+    engine: str
+    engine_slots: int
+    engine_taken: int
+    engine_is_accepting: bool
+    next_end: str = "no end is known"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a queued run wants, and was admitted on. `budget`: why the window that has begun meanwhile has no room for it; empty where it has."""
+
+    slots: int
+    isolation: str
+    isolation_words: str
+    asked_by: str
+    asker_may_launch: bool
+    budget: str = ""
+
+
+def what_holds(run: Asked, room: Room, at_once: AtOnce) -> Waits | None:
+    """The first thing that stands in the way of a run; None where it may start. What is wrong with the run itself comes first: it holds back
+    nobody else, whatever room there is."""
+    if not run.asker_may_launch:
+        return _only_it(f"{run.asked_by} may no longer launch runs here.", "Cancel it, or give the right back.")
+    if run.isolation != room.isolation:
+        return _only_it(
+            f"{room.slug} now gives {room.isolation_words}, and the run was admitted on {run.isolation_words}.",
+            "It starts when the pool is as it was; cancel it and launch again to run on the pool as it is.",
+        )
+    for name, slots in ((room.slug, room.slots), (room.engine, room.engine_slots)):
+        if run.slots > slots:
+            return _only_it(
+                f"It needs {run.slots} slots and {name} has {slots}.",
+                "It starts once there are more; or cancel it and launch it on another pool.",
+            )
+    if run.budget:
+        return Waits(Holds.RUN, run.budget, "Those behind it may pass.")
+    if not room.is_accepting or not room.engine_is_accepting:
+        closed = room.slug if not room.is_accepting else room.engine
+        return Waits(Holds.POOL, f"{closed} takes no new work.", f"It starts once an operator opens {closed} again.", needs_somebody=True)
+    if at_once.is_full:
+        return Waits(Holds.ALL, at_once.words, f"It starts when one of them ends; {room.next_end}.")
+    if room.taken + run.slots > room.slots:
+        lacking = room.taken + run.slots - room.slots
+        free = "a slot is" if lacking == 1 else f"{lacking} slots are"
+        return Waits(
+            Holds.POOL, f"{room.taken} of {room.slots} slots of {room.slug} are taken.", f"It starts when {free} free; {room.next_end}."
+        )
+    if room.engine_taken + run.slots > room.engine_slots:
+        return Waits(
+            Holds.POOL,
+            f"{room.engine_taken} of {room.engine_slots} places of {room.engine} are taken, by this workspace and others.",
+            "It starts when one is free.",
+        )
+    return None
+
+
+def _only_it(reason: str, release: str) -> Waits:
+    return Waits(Holds.RUN, reason, release, needs_somebody=True)

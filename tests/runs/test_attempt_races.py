@@ -1,0 +1,159 @@
+"""Two that act on one attempt at once: a start that is given up stays given up, and what is reported as the end comes is counted or refused."""
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from runs.commands import report
+from runs.commands.attempt import end_attempt, start_attempt
+from runs.jobs import dispatch as dispatching
+from runs.models import Attempt, Run, Watch
+from runs.place import place_of
+from runs.pools.base import Exit, Order, PoolError, Status
+from runs.pools.local import LocalPool
+from runs.queries.order import order_of, token_id
+from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory, watch_only
+from tests.runs.attempts import WAITS, let_go, started, watch_until
+from workspaces import scope
+from workspaces.access import Actor
+from workspaces.audit import Refusal
+from workspaces.commands.limit import set_limit
+from workspaces.models import EngineSlot, LedgerAccount, Limit, Token, Unit
+from workspaces.queries.token import actor_behind
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SYSTEM = Actor.system(job_id="test")
+
+
+def refuses(self: LocalPool, order: Order) -> None:
+    raise PoolError("table.csv could not be staged: no space left on the device")
+
+
+def test_a_start_that_was_given_up_is_not_made_by_one_who_still_stages_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = make_laboratory(code=WAITS)
+    with laboratory.opened():
+        run = launch(laboratory)
+        attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=start_attempt(actor=SYSTEM, run=run).pk)
+        late, submit = order_of(attempt), LocalPool.submit
+        monkeypatch.setattr(LocalPool, "submit", refuses)
+        dispatching.submit(SYSTEM, attempt)
+        monkeypatch.setattr(LocalPool, "submit", submit)
+        assert Run.objects.get(pk=run.pk).status == "failed"
+        assert EngineSlot.objects.count() == 0
+        place = place_of(attempt)
+        place.submit(late)
+        assert place.observe(scope.current_id().hex, attempt.key).status == Status.EXITED, "its name is barred"
+        assert not any(place.read(scope.current_id().hex, attempt.key, "stdout.log", offset=0, limit=10))
+
+
+def test_what_cannot_be_barred_is_not_said_to_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalPool, "submit", refuses)
+        broken.setattr(LocalPool, "cancel", lambda *args, **kwargs: refuses(*args[:2]))
+        dispatch(laboratory)
+        with laboratory.opened():
+            assert Run.objects.get(pk=run.pk).status == "starting", "nobody knows yet"
+            assert EngineSlot.objects.count() == 1
+    assert drive(laboratory, run).status == "succeeded"
+
+
+def ends(laboratory: Laboratory, attempt: Attempt) -> None:
+    def end() -> None:
+        try:
+            with laboratory.opened():
+                now = time.time()
+                ended = Exit(0, None, now - 1, now, "exit", peak_memory_bytes=None, cpu_seconds=None)
+                end_attempt(actor=SYSTEM, attempt=Attempt.objects.get(pk=attempt.pk), ended=ended)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+
+
+def test_spend_reported_as_the_end_is_recorded_is_refused_and_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = make_laboratory(code=WAITS)
+    limit: dict[str, Any] = {
+        "unit": Unit.API_MICROS,
+        "window": Limit.Window.WEEK,
+        "amount": 10**8,
+        "mode": Limit.Mode.STOP,
+        "reason": "api",
+    }
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, **limit)
+    run, attempt = started(laboratory, api_micros=10_000_000)
+    watch_only(laboratory)
+    let_through = report._own_attempt
+
+    def then_it_ends(actor: Actor, asked: Run) -> Attempt:
+        found = let_through(actor, asked)
+        monkeypatch.setattr(report, "_own_attempt", let_through)
+        ends(laboratory, attempt)
+        return found
+
+    monkeypatch.setattr(report, "_own_attempt", then_it_ends)
+    with laboratory.opened():
+        actor = actor_behind(Token.objects.select_related("holder").get(pk=token_id(attempt)))
+        assert actor is not None
+        body = {"type": "api_spend", "micros": 4_000_000, "currency": "EUR", "what": "judge"}
+        with pytest.raises(Refusal, match="takes no more reports"):
+            report.report_events(actor=actor, run=run, bodies=[body])
+        assert Watch.objects.get(attempt=attempt).api_spend_micros == Run.objects.get(pk=run.pk).spent_api_micros == 0
+    let_go(laboratory, run)
+
+
+def test_spend_in_another_currency_is_a_bad_line_and_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        b"import json\n"
+        b"with open('../events.jsonl', 'w') as file:\n"
+        b"    for currency in ('JPY', 'EUR'):\n"
+        b"        file.write(json.dumps({'type': 'api_spend', 'micros': 5000000, 'currency': currency, 'what': 'x'}) + '\\n')\n"
+    )
+    laboratory = make_laboratory(code=code)
+    limit: dict[str, Any] = {
+        "unit": Unit.API_MICROS,
+        "window": Limit.Window.WEEK,
+        "amount": 10**8,
+        "mode": Limit.Mode.STOP,
+        "reason": "api",
+    }
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, **limit)
+        run = launch(laboratory, api_micros=20_000_000)
+    assert drive(laboratory, run).spent_api_micros == 5_000_000
+    with laboratory.opened():
+        kept = Watch.objects.get(attempt__run=run)
+        assert kept.events_bad == 1
+        assert "spend in JPY is not counted" in kept.bad_lines[0]["reason"]
+
+
+def test_each_week_bears_what_was_used_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = make_laboratory(code=WAITS)
+    run, attempt = started(laboratory)
+    with laboratory.opened():
+        place_of(attempt).cancel(scope.current_id().hex, attempt.key, grace_seconds=0)
+    watch_until(laboratory, run, "queued")
+    with laboratory.opened():
+        run.refresh_from_db()
+    first = run.spent_gpu_ms
+    assert first > 0
+    now = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(days=7))
+    dispatch(laboratory)
+    let_go(laboratory, run)
+    done = drive(laboratory, run)
+    with laboratory.opened():
+        spent = (
+            LedgerAccount.objects.filter(unit="gpu_ms", window="week", side="spent").order_by("starts_at").values_list("balance", flat=True)
+        )
+        assert list(spent) == [first, done.spent_gpu_ms - first]

@@ -1,0 +1,98 @@
+"""What a person was told in the open workspace, and how much of it they have not seen."""
+
+from dataclasses import dataclass
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Func, IntegerField, QuerySet
+from django.urls import reverse
+
+from workspaces import ids
+from workspaces.access import Actor, Kind, Permission, Rights, entered_by
+from workspaces.models import Approval, NotFound, Notification
+
+KINDS = {"run": Kind.RUN, "sweep": Kind.RUN, "approval": Kind.APPROVAL}  # what one must be allowed to see to be told of it
+MOST = 100  # unseen ones are counted so far: the bar says 99+
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One row of the list: what happened in words, how it came out, and where it leads."""
+
+    id: str
+    row: Notification
+    sentence: str
+    url: str
+
+    @property
+    def is_seen(self) -> bool:
+        return self.row.seen_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What the bar of every page says: (name, slug) of the workspaces that one may enter, and how much is unseen in the open one."""
+
+    workspaces: list[tuple[str, str]]
+    unseen: int = 0
+
+    @property
+    def unseen_words(self) -> str:
+        return f"{MOST - 1}+" if self.unseen >= MOST else str(self.unseen or "")
+
+
+def told_to(actor: Actor, rights: Rights) -> "QuerySet[Notification]":
+    """What a person was told and may still see here; of services and agents, nothing."""
+    if actor.user is None:
+        return Notification.objects.none()
+    kinds = _kinds(rights)
+    return Notification.objects.filter(person=actor.user, subject_type__in=kinds) if kinds else Notification.objects.none()
+
+
+def _kinds(rights: Rights) -> list[str]:
+    """Types of subjects that the reader's role is about."""
+    return [name for name, kind in KINDS.items() if rights.allows(Permission.VIEW, kind)]
+
+
+def find_told(actor: Actor, rights: Rights, text: str) -> "QuerySet[Notification]":
+    """The one row that `text` names. Raises NotFound where it is another's, or is not there."""
+    pk, _ = ids.spellings(Notification.prefix, text)
+    rows = told_to(actor, rights).filter(pk=pk) if pk is not None else None
+    if rows is None or not rows.exists():
+        raise NotFound("notification")
+    return rows
+
+
+def up_to(rows: "QuerySet[Notification]", newest: Notification) -> "QuerySet[Notification]":
+    """Those that had come when `newest` was the newest on the page: what came since stays unseen."""
+    return rows.filter(created_at__lte=newest.created_at)
+
+
+def bar_of(actor: Actor, rights: Rights, *, is_in_workspace: bool) -> Bar:
+    """Asked on every page, so it is one look at the database: the unseen are counted, as far as the bar counts, within the switcher's query."""
+    if actor.user is None:
+        return Bar([])
+    entered = entered_by(actor.user)
+    if not is_in_workspace or not _kinds(rights):
+        return Bar(list(entered.values_list("name", "slug")))
+    unseen = told_to(actor, rights).filter(seen_at=None).values("pk")[:MOST]
+    count = Func(ArraySubquery(unseen), function="cardinality", output_field=IntegerField())
+    rows = list(entered.annotate(unseen=count).values_list("name", "slug", "unseen"))
+    return Bar([(name, slug) for name, slug, _ in rows], rows[0][2] if rows else 0)
+
+
+def shown(rows: "list[Notification]", slug: str) -> list[Told]:
+    """Rows as the page and the API of the workspace `slug` show them."""
+    found = []
+    for row in rows:
+        url = reverse(row.subject_type, args=[slug, ids.canonical(row.subject_type, None, row.subject_id)])
+        found.append(Told(id=row.public_id, row=row, sentence=_sentence(row), url=url))
+    return found
+
+
+def _sentence(row: Notification) -> str:
+    if row.cause == Notification.Cause.APPROVAL_DECIDED and row.outcome in (Approval.Status.EXPIRED, Approval.Status.VOID):
+        return "Your request ended without a decision"
+    if row.cause == Notification.Cause.APPROVAL_ASKED and row.outcome != Approval.Status.PENDING:
+        return "You were asked to decide"
+    words = row.get_cause_display()
+    return f"{words[0].upper()}{words[1:]}"
