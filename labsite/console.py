@@ -195,8 +195,12 @@ def engine_accept(request: PageRequest, engine: str) -> HttpResponse:
     return redirect("console-engine-list")
 
 
-def engine_host_key(request: PageRequest, engine: str) -> HttpResponse:
-    change_engine(actor=request.actor, slug=engine, host_key=request.POST.get("host_key", "")[:4000])
+def engine_change(request: PageRequest, engine: str) -> HttpResponse:
+    given = {name: request.POST[name][:4000] for name in ("slots", "host_key") if request.POST.get(name, "").strip()}
+    slots = given.get("slots", "")
+    if slots and not (slots.isascii() and slots.isdigit() and len(slots) < 6):
+        raise Refusal("Slots are a whole number.", field="slots")
+    change_engine(actor=request.actor, slug=engine, slots=int(slots) if slots else None, host_key=given.get("host_key"))
     return redirect("console-engine-list")
 
 
@@ -240,7 +244,7 @@ urlpatterns = [
     _page("workspaces/", workspace_list, "console-workspace-list"),
     _page("engines/", engine_list, "console-engine-list", "GET", "POST"),
     _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
-    _page("engines/<str:engine>/host-key/", engine_host_key, "console-engine-host-key", "POST"),
+    _page("engines/<str:engine>/change/", engine_change, "console-engine-change", "POST"),
     _page("tokens/", token_list, "console-token-list"),
     _page("tokens/<str:workspace>/<str:token>/revoke/", token_revoke, "console-token-revoke", "POST"),
     _page("record/", event_list, "console-event-list"),

@@ -31,13 +31,20 @@ class EngineForm(forms.Form):
     slug = forms.CharField(max_length=64, label="Short name")
     slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once, over all workspaces")
     gpu_kind = forms.CharField(max_length=60, required=False, label="GPU kind", help_text="Empty for a machine without one.")
-    kind = forms.ChoiceField(choices=[(Engine.Kind.LOCAL, "this machine"), (Engine.Kind.SSH, "another host, by SSH")], label="It is")
+    kind = forms.ChoiceField(
+        choices=[(Engine.Kind.LOCAL, "this machine"), (Engine.Kind.SSH, "another host, by SSH")], label="Where it is", required=False
+    )
     host = forms.CharField(max_length=255, required=False, label="Host", help_text="Of another host: its name or address.")
     port = forms.IntegerField(min_value=1, max_value=65535, initial=22, label="Port", required=False)
     host_key = forms.CharField(
         max_length=4000, required=False, label="Host key", widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text="The line of ssh-keyscan, compared on the host itself. A host that shows another key is not spoken to.",
     )  # fmt: skip
+
+    field_order = ("slug", "kind", "host", "port", "host_key", "slots", "gpu_kind")
+
+    def clean_kind(self) -> str:
+        return self.cleaned_data["kind"] or Engine.Kind.LOCAL
 
     def clean_port(self) -> int:
         return self.cleaned_data["port"] or 22

@@ -103,6 +103,13 @@ def test_roles_groups_and_engines_change_by_buttons(console: Client) -> None:
     assert console.post(f"/console/groups/{group.pk}/remove/zoe/").status_code == 303
     assert console.post("/console/engines/", {"slug": "second", "slots": "2"}).status_code == 303
     assert console.post("/console/engines/second/accept/", {}).status_code == 303
+    assert console.post("/console/engines/second/change/", {"slots": "3"}).status_code == 303
+    assert Engine.objects.get(slug="second").slots == 3
+    for slots, status in (("3", 409), ("x", 409), ("0", 409)):
+        assert console.post("/console/engines/second/change/", {"slots": slots}).status_code == status
+    far = {"slug": "far", "slots": "2", "kind": "ssh", "host": "far.example", "port": "22", "host_key": "nonsense"}
+    answer = console.post("/console/engines/", far)
+    assert (answer.status_code, "is no public key" in answer.content.decode()) == (409, True)
     assert not Engine.objects.get(slug="second").is_accepting
     assert console.post("/console/people/zoe/deactivate/").status_code == 303
     verbs = set(SiteEvent.objects.values_list("verb", flat=True))

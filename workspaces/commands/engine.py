@@ -69,6 +69,9 @@ def change_engine(
         if engine.kind != Engine.Kind.SSH:
             raise Refusal("Only an engine that is reached by SSH has a host key.", field="host_key")
         values["host_key"] = _host_key(host_key)
+    values = {name: value for name, value in values.items() if getattr(engine, name) != value}
+    if not values:
+        raise Refusal("Nothing would change.")
     event.change(engine, **values)
     return engine
 
