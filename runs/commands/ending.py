@@ -66,7 +66,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         "artifacts": kept,
         "exit": {"code": attempt.exit_code, "signal": attempt.exit_signal, "reason": attempt.exit_reason},
     }
-    words = _words(attempt, code) or (run.reason if harvest.lacking else "")
+    words = _words(attempt, code, harvest.last_words) or (run.reason if harvest.lacking else "")
     end(event, run=run, status=status, reason_code=code, reason=f"{words} {harvest.lacking}".strip())
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place among the runs at once
     return run
@@ -126,9 +126,10 @@ def _requeue(event: Draft, run: Run) -> None:
     enqueue(event, run=run)
 
 
-def _words(attempt: Attempt, code: str) -> str:
+def _words(attempt: Attempt, code: str, last_words: str) -> str:
+    said = f" It said: {last_words}" if last_words else ""
     words = {
-        "exit_code": f"The program ended with exit code {attempt.exit_code}.",
+        "exit_code": f"The program ended with exit code {attempt.exit_code}.{said}",
         "signal": f"The program was ended by signal {attempt.exit_signal}.",
         "wall_limit": "The wall limit was reached.",
         "ended_without_done": "The program ended without saying that it was done.",

@@ -40,6 +40,7 @@ class Harvest:
     scores: tuple[Score, ...] = ()
     said_done: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
+    last_words: str = ""  # the last line that the program wrote to stderr
     lacking: str = ""  # a sentence for people, where not everything could be collected
     is_bare: bool = False  # something of it could not be recorded: the run ends without what it has made
 
@@ -95,7 +96,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
     kept_out: list[str] = []
     unasked: list[str] = []
-    subject = run.inputs.filter(kind="artifact").first()
+    subject = _subject(run)
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
         if benchmark.pk not in contracts:
@@ -112,7 +113,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
             continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
-            samples=score.samples, subject_artifact=subject.artifact if subject else None,
+            samples=score.samples, subject_artifact=subject,
         )  # fmt: skip
         event.created(evaluation)
     if unknown:
@@ -121,6 +122,15 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         event.details["scores_without_isolation_from_the_holdout"] = sorted(set(kept_out))[:20]
     if unasked:
         event.details["scores_on_benchmarks_that_count_runs"] = sorted(set(unasked))[:20]
+
+
+def _subject(run: Run) -> Artifact | None:
+    """What the scores of an evaluating run are scores of: the one artifact that it read. One that read several has measured none of them in
+    particular, and a run that trains is measured itself."""
+    if run.kind != "evaluate":
+        return None
+    read = list(run.inputs.filter(kind="artifact").select_related("artifact")[:2])
+    return read[0].artifact if len(read) == 1 else None
 
 
 def _was_kept_apart(run: Run, contract: Contract) -> bool:

@@ -16,7 +16,7 @@ from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
 from runs.commands.ending import MovedOn, add_outputs, finish_run
-from runs.commands.harvest import LACKING, Collected, Harvest
+from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
 from runs.jobs import lease
 from runs.jobs.job import job
 from runs.jobs.keeper import LEASE_SECONDS, Keeper, TurnOver, collected
@@ -27,10 +27,11 @@ from runs.pools.base import Pool, PoolError, Status
 from runs.pools.events import Score
 from runs.queries.collecting import collecting, kept_back
 from runs.queue import ring
-from workspaces import scope
+from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.secret import forget_values
+from workspaces.models import Workspace
 from workspaces.store import StoreFull
 
 log = structlog.get_logger(__name__)
@@ -40,6 +41,7 @@ MISSING_GRACE_SECONDS = 15  # a folder that is gone for longer does not come bac
 RETRY_SECONDS = 30
 LATE_RETRY_SECONDS = 3600
 MIN_TRIES = 3
+TAIL_BYTES, LAST_WORDS = 4096, 300  # of stderr: what is looked at, and characters of its last line that a run's reason has room for
 MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that dies of it each time
 
 
@@ -114,8 +116,24 @@ def words_of(
         scores=tuple(_score(line.body) for line in scores),
         said_done=watch.said_done,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},
+        last_words=_last_words(attempt, artifacts),
         lacking=lacking,
     )
+
+
+def _last_words(attempt: Attempt, artifacts: tuple[Collected, ...]) -> str:
+    """The last line that the program wrote to stderr: of a traceback that is the fault. Read as it was collected, secrets blotted out."""
+    path = f"{OWN_PATHS}attempt-{attempt.number}/stderr.log"
+    sha256 = next((entry.sha256 for entry in artifacts if entry.path == path), None)
+    region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
+    place = store.local_path(region, scope.current_id(), sha256) if sha256 else None
+    if place is None:
+        return ""
+    with place.open("rb") as file:
+        file.seek(max(0, place.stat().st_size - TAIL_BYTES))
+        lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
+    words = ["".join(character if character.isprintable() else " " for character in line).strip() for line in lines]
+    return next((line for line in reversed(words) if line), "")[:LAST_WORDS]
 
 
 def _collect(actor: Actor, attempt: Attempt) -> None:

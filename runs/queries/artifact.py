@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 
 from runs.models import Artifact, Evaluation, Run, RunInput
 from workspaces.models import DatasetPiece
@@ -40,9 +40,9 @@ class ArtifactUses:
 
 
 def uses_of_artifact(artifact: Artifact) -> ArtifactUses:
-    """The runs that read it, the scores that rest on it (measured of it, or by a run that read it), the live datasets that it is a piece of."""
+    """The runs that read it, the scores that were measured of it, the live datasets that it is a piece of."""
     readers = Run.objects.filter(inputs__artifact=artifact)
-    scores = Evaluation.objects.filter(Q(subject_artifact=artifact) | Q(run__in=readers.values("pk")))
+    scores = Evaluation.objects.filter(subject_artifact=artifact)
     pieces = DatasetPiece.objects.filter(made_by_run_id=artifact.run_id, blob=artifact.blob_id)
     return ArtifactUses(
         readers=list(readers.select_related("agent").order_by("-created_at", "-pk")[:USES_SHOWN]),

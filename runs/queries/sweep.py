@@ -115,6 +115,13 @@ def progress_of(sweeps: Sequence[Sweep]) -> dict[uuid.UUID, Progress]:
     return {sweep.pk: _progress(sweep, states[sweep.pk], spent[sweep.pk]) for sweep in sweeps}
 
 
+def _is_low_better(metric: str, contract: Contract) -> bool:
+    """No run says which way its own metrics are good: a loss or an error is better low, whatever else is taken as the contract's."""
+    if metric and metric != contract.metric and any(word in metric.lower() for word in ("loss", "error", "perplexity", "regret")):
+        return True
+    return contract.direction == Contract.Direction.MINIMIZE
+
+
 def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> Progress:
     ended = sum(count for status, count in states.items() if status in TERMINAL)
     active = sum(count for status, count in states.items() if status in ACTIVE)
@@ -132,7 +139,8 @@ def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> 
 
 def table_of(sweep: Sweep, *, by: str = "", best: str = "", most: int = MEMBERS_SHOWN) -> SweepTable:
     """The members that have been launched, the first `most` of them, by their score or by the last value of the metric `by`; `best` is
-    `low` or `high`, the contract's direction where it is neither. Without any score, the metric that most of them have."""
+    `low` or `high`; where it is neither, the contract's direction for its own metric, and for another what its name says. Without any score,
+    the metric that most of them have."""
     space = read_space(sweep.space)
     axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
     runs = _newest_of_each(sweep, most)
@@ -141,7 +149,7 @@ def table_of(sweep: Sweep, *, by: str = "", best: str = "", most: int = MEMBERS_
     chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
     by = by if by in shared else "" if scores or not chosen else chosen[0]
     contract = runs[0].contract if runs else Contract.objects.filter(benchmark=sweep.benchmark).latest("version")
-    descends = best == "low" if best in ("low", "high") else contract.direction == Contract.Direction.MINIMIZE
+    descends = best == "low" if best in ("low", "high") else _is_low_better(by, contract)
     rows = [
         MemberRow(
             number=run.sweep_member or 0,

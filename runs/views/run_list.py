@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from runs.forms.run_list import RunFilterForm, with_query
-from runs.queries.run_columns import MOST_COLUMNS, offers, read_columns
+from runs.queries.run_columns import FIXED, MOST_COLUMNS, offers, read_columns
 from runs.queries.run_list import RunRow, choices, matching, page_of_runs, sorts_by_score
 from runs.views.run_table import cells_of, choices_of, csv_cells, csv_head, heads_of
 from workspaces.ids import canonical
@@ -28,6 +28,8 @@ HEADS = (
     ("newest", "Asked for", "figure"),
 )
 
+USUAL = tuple(FIXED[name] for name in ("score", "benchmark", "agent", "person", "spent", "ran", "asked"))  # ticked where none is chosen
+
 
 def run_list(request: PageRequest) -> HttpResponseBase:
     form = RunFilterForm(request.GET, choices())
@@ -40,14 +42,16 @@ def run_list(request: PageRequest) -> HttpResponseBase:
     now = timezone.now()
     total = matching(wanted, zone).count()
     has_score_order = sorts_by_score(wanted)
+    picked = columns or USUAL
     context: dict[str, Any] = {
         "form": form,
         "wanted": wanted,
         "rows": [(row, canonical("run", None, row.id), row.seconds(now), cells_of(columns, row, now)) for row in page.items],
         "heads": heads_of(columns, page.items, request.GET, sort=wanted.sort, has_score_order=has_score_order),
+        "picked": heads_of(picked, page.items, request.GET, sort=wanted.sort, has_score_order=has_score_order),
         "columns_left_out": left_out,
         "most_columns": MOST_COLUMNS,
-        "offered": choices_of(columns, offers([row.id for row in page.items])),
+        "offered": choices_of(picked, offers([row.id for row in page.items])),
         "kept": [(name, value) for name, values in request.GET.lists() for value in values if name not in ("col", "after") and value],
         "usual_query": with_query(request.GET, col=None),
         "next_cursor": page.next or "",

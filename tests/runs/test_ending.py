@@ -14,8 +14,9 @@ from runs.commands.run import cancel_run
 from runs.jobs import dispatch as dispatching
 from runs.jobs import watch as watching
 from runs.lifecycle import RunStatus
-from runs.models import Attempt, Run
+from runs.models import Artifact, Attempt, Run
 from runs.pools.processes import is_alive
+from tests.factories_registry import make_agent_version
 from tests.factories_runs import HOUR, dispatch, drive, launch, make_laboratory, watch
 from tests.runs.attempts import DEAF, WAITS, content, folder_of, in_threads, kept, let_go, levels, settled, started, until
 from workspaces.audit import Refusal
@@ -177,3 +178,42 @@ def test_a_run_interrupted_at_the_end_of_its_time_is_not_started_beyond_its_rese
     assert done.status == RunStatus.TIMED_OUT
     assert done.spent_gpu_ms <= 14_000
     settled(laboratory)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_failed_says_the_last_words_of_its_program() -> None:
+    laboratory = make_laboratory(
+        code=b"import sys\nprint('all is well')\nsys.exit('refused: no train table among the inputs\\x07\\n\\n')\n"
+    )
+    with laboratory.opened():
+        run = launch(laboratory)
+    done = drive(laboratory, run)
+    assert done.status == "failed"
+    assert done.reason == "The program ended with exit code 1. It said: refused: no train table among the inputs"
+
+
+SCORES = b"""
+import json, os
+open("../outputs/model" + os.environ["LABSITE_RUN"][-8:] + ".bin", "w").write("weights")
+with open("../events.jsonl", "a") as file:
+    file.write(json.dumps({"type": "score", "benchmark": "accuracy", "metric": "accuracy", "value": 0.5}) + "\\n")
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("kind", "read", "is_credited"), [("train", 1, False), ("evaluate", 1, True), ("evaluate", 2, False)])
+def test_a_score_is_one_of_what_an_evaluating_run_has_measured_alone(kind: str, read: int, is_credited: bool) -> None:
+    laboratory = make_laboratory(code=SCORES)
+    made = []
+    for _ in range(read):
+        with laboratory.opened():
+            run = launch(laboratory)
+        drive(laboratory, run)
+        with laboratory.opened():
+            made.append(Artifact.objects.get(run=run, path__startswith="model"))
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "judge", code=SCORES, kind=kind)
+        run = launch(laboratory, agent="judge", artifacts=tuple(artifact.public_id for artifact in made))
+    drive(laboratory, run)
+    with laboratory.opened():
+        assert run.evaluations.get().subject_artifact == (made[0] if is_credited else None)

@@ -169,22 +169,22 @@ def test_what_belongs_to_others_is_never_found() -> None:
     mine, theirs = make_laboratory("mine"), make_laboratory("theirs")
     rows: dict[str, Any] = fill(theirs.workspace)
     with theirs.opened():
-        run = launch(theirs, name="secret-run")
-        make_benchmark(theirs.owner, "secret-board")
-        make_dataset_version(theirs.owner, "secret-table", content=b"s,e\n1,2\n")
-        make_agent_version(theirs.owner, "secret-agent")
-        artifact = add_artifact(actor=theirs.owner, run=run, path="secret.bin", content=b"secret weights")
+        run = launch(theirs, name="covert-run")
+        make_benchmark(theirs.owner, "covert-board")
+        make_dataset_version(theirs.owner, "covert-table", content=b"s,e\n1,2\n")
+        make_agent_version(theirs.owner, "covert-agent")
+        artifact = add_artifact(actor=theirs.owner, run=run, path="covert.bin", content=b"covert weights")
         sha256, version = artifact.blob.sha256, DatasetVersion.objects.latest("created_at").content_hash
         names = {str(row.public_id) for row in rows.values()} | {row.pk.hex for row in rows.values()} | {str(run.pk), run.public_id}
-    assert set(found(theirs.owner, "secret")) == {"Runs", "Benchmarks", "Datasets", "Agents", "Artifacts"}
-    for q in ("secret", run.pk.hex[-8:], sha256[:12], version[:12], "theirs-owner"):
+    assert set(found(theirs.owner, "covert")) == {"Runs", "Benchmarks", "Datasets", "Agents", "Artifacts"}
+    for q in ("covert", run.pk.hex[-8:], sha256[:12], version[:12], "theirs-owner"):
         assert found(mine.owner, q) == {}, q
         assert found(mine.owner, q, **{"from": "theirs"}) == {}, q
     for q in names | {theirs.workspace.public_id, str(theirs.workspace.pk)}:
         assert "/theirs/" not in goes_to(mine.owner, q), q
         assert "theirs" not in str(found(mine.owner, q)), q
-    assert client_of(mine.owner).get("/search/?q=secret&workspace=theirs").status_code == 404
-    assert client_of(mine.owner).get("/search/?q=secret&workspace=nowhere").status_code == 404
+    assert client_of(mine.owner).get("/search/?q=covert&workspace=theirs").status_code == 404
+    assert client_of(mine.owner).get("/search/?q=covert&workspace=nowhere").status_code == 404
 
 
 @pytest.mark.django_db(transaction=True)
