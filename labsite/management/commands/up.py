@@ -67,6 +67,7 @@ class _Start:
         self.runs = Path(settings.LABSITE_RUNS)
         self.commands = get_commands()
         self.has_tables = False
+        self.filling: list[str] = []  # example laboratories that are being made while pages answer already
 
     def run(self) -> None:
         self.address.refuse_taken(self.home.was_left_running())
@@ -91,6 +92,7 @@ class _Start:
             for name in EXAMPLES if os.environ.get("LABSITE_EXAMPLES") != "0" else ():
                 if not is_stamped(self.home, f"example-{name}", name):
                     background.append(supervisor.launch(f"example-{name}", [*MANAGE, "example", name, "--stamp"]))
+                    self.filling.append(name)
             self.progress("ready")
             self.tell()
             supervisor.watch(servers, background)
@@ -165,6 +167,7 @@ class _Start:
         lines += [f"  {line}" for line in sign_in_table(map(json.loads, sign_ins))] + [""] * bool(sign_ins)
         lines += [
             f"  data {self.home.path}   runs {self.runs}   logs {self.home.logs}",
+            *(["  The example laboratories are at work and fill over the next minutes; their home pages show it."] * bool(self.filling)),
             "  Ctrl-C stops it; the next start goes on from here.",
             "",
         ]
