@@ -39,6 +39,7 @@ API_LINES = 1_000_000_000  # lines that come by the API are numbered from here, 
 MAX_PIECES = 16  # pieces of a file read in one go
 MAX_FILE_BYTES = 128 * 2**20  # of each file; what follows is kept as a file and not taken in
 MAX_DEPTH = 32  # of a value within an event
+FOREIGN_SPEND = "spend in"  # how the reason of such a bad line begins
 MAX_API_MICROS = 10**13  # spend that is counted of an attempt: ten million units of the currency
 
 # Names of contracts.md G. Lines of the second list are looked up when the run ends, and are not pushed out by chatter.
@@ -138,7 +139,12 @@ def foreign_spend(event: Event, attempt: Attempt) -> str:
     if not isinstance(event, ApiSpend):
         return ""
     own = attempt.run.frozen["pool"]["currency"]
-    return "" if event.currency == own else f"spend in {event.currency} is not counted: this run's limits are in {own}"
+    return "" if event.currency == own else f"{FOREIGN_SPEND} {event.currency} is not counted: this run's limits are in {own}"
+
+
+def has_foreign_spend(watch: Watch) -> bool:
+    """Has the attempt spent what no limit can count?"""
+    return any(str(entry["reason"]).startswith(FOREIGN_SPEND) for entry in watch.bad_lines)
 
 
 def is_too_deep(value: object) -> bool:

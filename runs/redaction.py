@@ -2,9 +2,9 @@
 
 What is blotted out keeps its length, and line ends stay where they are: an offset into a log, a line's number and a file's size hold whether it
 is read while it is written or from the store. Found are the value as it is, backwards, as base64 and base64url wherever it begins within them,
-as hex, percent-encoded, and escaped for JSON and HTML; each also wrapped over lines, and each longer line of a value of several lines. Not found
-are pieces of a value with other text between them, and what a program makes of it that is none of these: compressed, encrypted, in another
-encoding. A run that means to give a value away can.
+as hex, percent-encoded, escaped for JSON and HTML, and as Python's literals of text and bytes; each also wrapped over lines, and each longer
+line of a value of several lines. Not found are pieces of a value with other text between them, and what a program makes of it that is none of
+these: compressed, encrypted, in another encoding. A run that means to give a value away can.
 """
 
 import base64
@@ -21,6 +21,21 @@ LEAST_LINE = 16  # bytes of one line of a value that is looked for by itself
 ARMOUR = b"-----"  # lines of a key that say only what it is
 WRAPPED = 3  # a pattern with a line end of two bytes behind each of its own is no longer than so many times itself
 PARTIAL_LINE = 8  # so much of a value at the end of a whole line may be its first line
+# What percent-encoding leaves as it is, besides letters, digits and `_.-~`: Python's, none, JavaScript's encodeURIComponent and encodeURI.
+UNQUOTED = ("/", "", "!'()*", "!'()*;/?:@&=+$,#")
+# JSON that may stand in HTML, as Go writes it always, and with the capitals of Django's json_script.
+JSON_FOR_HTML = tuple(str.maketrans({sign: form.format(ord(sign)) for sign in "&<>\u2028\u2029"}) for form in ("\\u{:04x}", "\\u{:04X}"))
+# Quotes in HTML: left alone, as Python, as Jinja and Go, as Go's templates, as JavaScript's libraries write them.
+HTML_ESCAPES = tuple(
+    str.maketrans(signs)
+    for signs in (
+        {},
+        {'"': "&quot;", "'": "&#x27;"},
+        {'"': "&#34;", "'": "&#39;"},
+        {'"': "&#34;", "'": "&#39;", "+": "&#43;"},
+        {'"': "&quot;", "'": "&#39;"},
+    )
+)
 _BREAKS = b"\r\n"
 _BREAK = re.compile(rb"[\r\n]")
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
@@ -153,20 +168,23 @@ def _spellings(plain: bytes) -> Iterator[bytes]:
     yield plain.hex().upper().encode()
     yield "".join(f"%{byte:02X}" for byte in plain).encode()
     yield "".join(f"%{byte:02x}" for byte in plain).encode()
-    for quoted in (urllib.parse.quote(plain), urllib.parse.quote(plain, safe=""), urllib.parse.quote_plus(plain)):
+    for quoted in (urllib.parse.quote_plus(plain), *(urllib.parse.quote(plain, safe=safe) for safe in UNQUOTED)):
         yield quoted.encode()
         yield re.sub("%..", _lower, quoted).encode()
-    for escaped in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        yield escaped[1:-1].encode()
-        yield escaped[1:-1].replace("/", "\\/").encode()
-        yield json.dumps(escaped)[3:-3].encode()  # JSON within JSON
+    for dumped in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        for escaped in (dumped, *(dumped.translate(escapes) for escapes in JSON_FOR_HTML)):
+            yield escaped[1:-1].encode()
+            yield escaped[1:-1].replace("/", "\\/").encode()
+            yield json.dumps(escaped)[3:-3].encode()  # JSON within JSON
     wide = text.encode("utf-16-be").hex()
     units = [wide[place : place + 4] for place in range(0, len(wide), 4)]
     yield "".join(f"\\u{unit}" for unit in units).encode()
     yield "".join(f"\\u{unit.upper()}" for unit in units).encode()
-    yield html.escape(text).encode()
-    yield html.escape(text, quote=False).encode()
-    yield repr(text)[1:-1].encode()
+    for escapes in HTML_ESCAPES:
+        yield html.escape(text, quote=False).translate(escapes).encode()
+    for literal in (repr(f"'\"{text}")[4:-1], ascii(f"'\"{text}")[4:-1], repr(b"'\"" + plain)[5:-1]):
+        yield literal.encode()
+        yield literal.replace("\\'", "'").encode()  # between double quotes
 
 
 def _base64(name: str, plain: bytes) -> Iterator[Pattern]:

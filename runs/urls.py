@@ -20,6 +20,7 @@ urlpatterns = [
     page("runs/<str:run>/log/", log.run_log, name="run-log", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/metrics/csv/", metric.run_metric_csv, name="run-metric-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/cancel/", run.run_cancel, name="run-cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
+    page("runs/<str:run>/lost/", run.run_lost, name="run-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
     page("runs/<str:run>/retry/", run.run_retry, name="run-retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("POST",)),
     page("sweeps/", sweep.sweep_list, name="sweep-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/new/", sweep.sweep_new, name="sweep-new", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),

@@ -35,6 +35,19 @@ def spellings(value):
     yield html.escape(value)
     yield value[::-1]
     yield repr(value)
+    yield ascii(value)
+    yield repr(raw)
+    yield repr(raw + b\"'\\"\")
+    for safe in ("!'()*", "!'()*;/?:@&=+$,#"):  # JavaScript: encodeURIComponent, encodeURI
+        yield urllib.parse.quote(value, safe=safe)
+    for form in ("\\\\u%04x", "\\\\u%04X"):  # JSON of Go, and of json_script
+        for dumped in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+            yield dumped.translate({ord(sign): form % ord(sign) for sign in "&<>"})
+    escaped = html.escape(value, quote=False)
+    yield escaped
+    yield escaped.replace('"', "&#34;").replace("'", "&#39;")  # Jinja, Go
+    yield escaped.replace('"', "&#34;").replace("'", "&#39;").replace("+", "&#43;")  # Go's templates
+    yield escaped.replace('"', "&quot;").replace("'", "&#39;")
 """
 
 

@@ -12,6 +12,7 @@ from workspaces.text import is_storable
 
 LEAST = 8  # characters; what is shorter stands in ordinary output by chance, and would be blotted out there
 MOST_BYTES = 65_536
+MOST_LINES = 100  # each is looked for by itself, in every spelling, in all that a run writes; a private RSA key of 8,192 bits has 90
 
 
 def checked_value(kind: str, value: str) -> str:
@@ -29,6 +30,13 @@ def checked_value(kind: str, value: str) -> str:
     size = len(value.encode())
     if size > MOST_BYTES:
         raise Refusal(f"A value has at most {MOST_BYTES:,} bytes; this has {size:,}.", field="value")
+    lines = len(value.encode().splitlines())
+    if lines > MOST_LINES:
+        raise Refusal(
+            f"A value has at most {MOST_LINES} lines; this has {lines:,}. Each line is looked for in all that a run writes, to blot it out, "
+            "and many of them would hold up everybody's logs. Encode the value on one line (`base64 -w0`) and decode it in the run.",
+            field="value",
+        )
     if kind != Secret.Kind.SSH_KEY:
         return value
     text = value.replace("\r\n", "\n").strip() + "\n"

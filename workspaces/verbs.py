@@ -55,6 +55,7 @@ class Verb(StrEnum):
     RUN_REQUEUED = "run.requeued"
     RUN_ENDED = "run.ended"
     RUN_OVERRAN = "run.overran"
+    RUN_DECLARED_LOST = "run.declared_lost"
     RUN_OUTPUTS_COLLECTED = "run.outputs_collected"
     ATTEMPT_STARTED = "attempt.started"
     ATTEMPT_RUNNING = "attempt.running"

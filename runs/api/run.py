@@ -19,6 +19,7 @@ from runs.api.schema import (
     RunPage,
 )
 from runs.commands.launch import launch_run, retry_run
+from runs.commands.lost import declare_lost
 from runs.commands.run import cancel as cancel_run
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
@@ -95,6 +96,13 @@ def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[
     """Cancel: at once while it waits, `cancelling` until its processes have ended while it runs."""
     found = find_run(run)
     cancel_run(actor=request.actor, run=found, reason=body.reason if body else "")
+    return shape(request, find_run(run))
+
+
+@routes.post("/runs/{run}/declare-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, response=RunOut)
+def declare_run_lost(request: ApiRequest, run: str, body: ReasonIn) -> dict[str, Any]:
+    """Give up a run whose pool has been silent about it for a minute: it ends as `lost`, or `cancelled` where that was asked for."""
+    declare_lost(actor=request.actor, run=find_run(run), reason=body.reason)
     return shape(request, find_run(run))
 
 

@@ -178,6 +178,8 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
 def _collect_late(actor: Actor, attempt: Attempt) -> None:
     """What could not be collected when its run ended. The run's status stays. Raises what stood in the way this time."""
     place = place_of(attempt)
+    if attempt.status == AttemptStatus.LOST and place.observe(scope.current_id().hex, attempt.key).status != Status.EXITED:
+        raise PoolError("its end is not confirmed: its program may still write")  # declared lost (runs/commands/lost.py)
     keeper = Keeper(place, attempt)
     keeper.keep_records()
     keeper.keep_outputs()

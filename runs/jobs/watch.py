@@ -40,7 +40,8 @@ PATIENCE_SECONDS = 900  # so long a start is tried again
 @job
 def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
     """Look at every open attempt of the workspace that nobody else is looking at."""
-    open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by("created_at")
+    # Those of this machine first: another host may keep whoever asks it waiting.
+    open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by("pool__engine__host", "created_at")
     for key in list(open_attempts.values_list("pk", flat=True)):
         if not lease.take(key, LEASE_SECONDS, is_collecting=False):
             continue
@@ -91,7 +92,7 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation) -> N
     ingest.read_metrics(place, attempt)
     ingest.read_events(place, attempt)
     ingest.read_samples(place, attempt)
-    if _has_spent_all(Run.objects.get(pk=attempt.run_id), Watch.objects.get(attempt=attempt).api_spend_micros):
+    if _has_spent_all(Run.objects.get(pk=attempt.run_id), Watch.objects.get(attempt=attempt)):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
@@ -104,7 +105,7 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
         mark_running(actor=actor, attempt=attempt, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
         run = Run.objects.get(pk=attempt.run_id)
-        if not _has_spent_all(run, Watch.objects.get(attempt=attempt).api_spend_micros):
+        if not _has_spent_all(run, Watch.objects.get(attempt=attempt)):
             _interrupted(actor, place, attempt, ended)
             return
         ended = replace(ended, reason="spend_limit")
@@ -158,10 +159,13 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
         end_attempt(actor=actor, attempt=attempt, ended=ended)
 
 
-def _has_spent_all(run: Run, attempt_micros: int) -> bool:
-    """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much."""
+def _has_spent_all(run: Run, watch: Watch) -> bool:
+    """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much, and so is
+    spend that cannot be counted."""
+    if ingest.has_foreign_spend(watch):
+        return True
     before = run.spent_api_micros - ledger.entered(Unit.API_MICROS, run.pk) if run.spent_api_micros else 0  # a past week bears the rest
-    spent = before + attempt_micros
+    spent = before + watch.api_spend_micros
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 

@@ -189,6 +189,10 @@ class SSHPool:
 
     def _there(self, act: Callable[[], T], *, new: bool) -> T:
         """Act; where the launcher of this version is not on the host, bring it and act again. `new`: the pool's folder may be made."""
+        with background().line(self._access):
+            return self._with_launcher(act, new=new)
+
+    def _with_launcher(self, act: Callable[[], T], *, new: bool) -> T:
         try:
             return act()
         except NotThereError as refused:

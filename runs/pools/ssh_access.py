@@ -18,6 +18,10 @@ KEEPALIVE_SECONDS = 15.0
 asyncssh.set_log_level(logging.WARNING)  # a dozen lines for each connection otherwise
 
 
+class UnreachableError(PoolError):
+    """The host let us wait in vain."""
+
+
 @dataclass(frozen=True)
 class Access:
     """Where and as whom. `host_key`: public keys in OpenSSH's words, one a line; `private_key`: ours, not encrypted, never shown."""
@@ -74,7 +78,7 @@ async def connect(access: Access) -> asyncssh.SSHClientConnection:
     except asyncssh.KeyExchangeFailed as error:
         raise PoolError(f"{access.host} and labsite share no safe way of encryption, or no kind of host key") from error
     except TimeoutError as error:
-        raise PoolError(f"{access} did not answer within {CONNECT_SECONDS:.0f} s") from error
+        raise UnreachableError(f"{access} did not answer within {CONNECT_SECONDS:.0f} s") from error
     except (asyncssh.Error, OSError) as error:
         raise PoolError(f"{access} cannot be reached: {reason_of(error)}") from error
 

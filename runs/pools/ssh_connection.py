@@ -13,9 +13,9 @@ import asyncssh
 
 from runs.pools.base import PoolError
 from runs.pools.far import GREETING
-from runs.pools.ssh_access import Access, connect
+from runs.pools.ssh_access import Access, UnreachableError, connect
 
-CALL_SECONDS = 60.0
+CALL_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 MAX_SESSIONS = 8  # of one connection at a time; sshd allows ten
@@ -196,7 +196,7 @@ class Connection:
                     self._forget_idle()
                 except TimeoutError as error:
                     self._abort()
-                    raise PoolError(f"{self.access} did not answer in time") from error
+                    raise UnreachableError(f"{self.access} did not answer in time") from error
                 except BaseException:
                     session.close()
                     raise
@@ -222,7 +222,7 @@ class Connection:
                     return session, False
             except TimeoutError as error:
                 self._abort()
-                raise PoolError(f"{self.access} did not answer in time") from error
+                raise UnreachableError(f"{self.access} did not answer in time") from error
             except (asyncssh.Error, OSError, EOFError) as error:
                 self._abort()
                 if not (known and again):

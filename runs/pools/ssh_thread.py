@@ -4,24 +4,44 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import asyncssh
 
 from runs.pools.base import PoolError
-from runs.pools.ssh_access import CONNECT_SECONDS, Access, reason_of
+from runs.pools.ssh_access import CONNECT_SECONDS, Access, UnreachableError, reason_of
 from runs.pools.ssh_connection import CLOSE_SECONDS, Connection
 
 T = TypeVar("T")
 
 
+WAITING, PATIENCE_SECONDS = 2, 2.0  # a host that lets so many threads of this process wait for so long is asked by no more of them
+# Seconds for which a host that let us wait is not asked again, longer each time; at first not at all, since an old connection may be to blame.
+PAUSES = (0.0, 15.0, 30.0, 60.0)
+
+
+@dataclass
+class Line:
+    """How a host has answered this process lately."""
+
+    waiting: list[float] = field(default_factory=list)  # since when each that asks has been waiting
+    failures: int = 0
+    until: float = 0.0  # on the monotonic clock: not asked before
+    problem: str = ""
+
+
 class Background:
-    """The thread with the event loop, and the connections of this process."""
+    """The thread with the event loop, the connections of this process, and how each host has answered."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._connections: dict[Access, Connection] = {}
+        self._lines: dict[Access, Line] = {}
+        self._guard = threading.Lock()
         self._thread = threading.Thread(target=self.loop.run_forever, name="labsite-ssh", daemon=True)
         self._thread.start()
 
@@ -33,6 +53,31 @@ class Background:
         except BaseException:
             future.cancel()
             raise
+
+    @contextmanager
+    def line(self, access: Access) -> Iterator[None]:
+        """Around each question to a host. Raises PoolError at once where it could not be reached a moment ago, or where others wait already:
+        what does not answer one does not answer a dozen, and may keep nobody from their pages."""
+        began = time.monotonic()
+        with self._guard:
+            line = self._lines.setdefault(access, Line())
+            if began < line.until:
+                raise PoolError(line.problem)
+            if len(line.waiting) >= WAITING and began - line.waiting[WAITING - 1] > PATIENCE_SECONDS:
+                raise PoolError(f"{access} has not answered others yet; ask again in a moment")
+            line.waiting.append(began)
+        try:
+            yield
+        except UnreachableError as error:
+            with self._guard:
+                line.until = time.monotonic() + PAUSES[min(line.failures, len(PAUSES) - 1)]
+                line.failures, line.problem = line.failures + 1, error.reason
+            raise
+        else:
+            line.failures = 0
+        finally:
+            with self._guard:
+                line.waiting.remove(began)
 
     def connection(self, access: Access) -> Connection:
         if access not in self._connections:

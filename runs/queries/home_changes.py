@@ -29,7 +29,10 @@ GROUPS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "Sharing": (Kind.SHARE, ("share.granted", "share.revoked")),
     "Pools": (Kind.POOL, ("pool",)),
     "Decisions": (Kind.APPROVAL, ("approval",)),
-    "Runs": (Kind.RUN, ("sweep", "launch.refused", "run.cancelled", "run.requeued", "run.overran", "attempt.failed_to_start")),
+    "Runs": (
+        Kind.RUN,
+        ("sweep", "launch.refused", "run.cancelled", "run.requeued", "run.overran", "run.declared_lost", "attempt.failed_to_start"),
+    ),
     "Workspace": (Kind.WORKSPACE, ("workspace", "declaration")),
 }
 BY_VERB = {

@@ -3,7 +3,8 @@
 What counts (ARCHITECTURE.md, "Runs per person and period"): every run that a person asked for on the benchmark within the period, under whichever
 version of its contract, and whoever acted for them: a token counts as its holder, a service account as itself, a member of a sweep as whoever asked
 for the sweep, a retry as whoever retried. A run counts while it may still be scored; once it has ended, if it reported a score on the benchmark
-itself, or if that person cancelled it. One that ended without either, or that somebody else cancelled, gives its place back. What a run left may
+itself or said one in a line (a program that tells its score and then fails has been measured all the same), or if that person cancelled it. One
+that ended without either, or that somebody else cancelled, gives its place back. What a run left may
 be scored by another run: then that one counts.
 """
 
@@ -15,7 +16,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.admission import QuotaFacts
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Evaluation, Run
+from runs.models import Evaluation, Run, RunLine
 from workspaces.models import AuditEvent, Contract, User, Workspace
 from workspaces.verbs import Verb
 from workspaces.windows import Window, window_of, words
@@ -61,8 +62,17 @@ class Quota:
 def quota_of(contract: Contract, person: User | None, *, now: datetime, workspace: Workspace, but: uuid.UUID | None = None) -> Quota | None:
     """What stands against the limit of `contract` for `person` in the period that `now` lies in; None where it sets none, or nobody asks.
 
-    A command counts under the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
+    Where the benchmark has a newer contract, as for a retry or a member of a sweep, the one that leaves less counts. A command counts under
+    the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
     """
+    newest = Contract.objects.filter(benchmark=contract.benchmark_id, version__gt=contract.version).order_by("-version").first()
+    if newest is not None:
+        newest.benchmark = contract.benchmark
+    found = [_quota(each, person, now=now, workspace=workspace, but=but) for each in (contract, newest) if each is not None]
+    return min((quota for quota in found if quota is not None), key=lambda quota: quota.left, default=None)
+
+
+def _quota(contract: Contract, person: User | None, *, now: datetime, workspace: Workspace, but: uuid.UUID | None) -> Quota | None:
     if contract.runs_per_person is None or person is None:
         return None
     zone = workspace.zone or "UTC"
@@ -85,5 +95,6 @@ def quota_of(contract: Contract, person: User | None, *, now: datetime, workspac
 def counted(runs: "QuerySet[Run]") -> "QuerySet[Run]":
     """Those of `runs` that stand against the limit of whoever asked for them."""
     scored = Evaluation.objects.filter(run=OuterRef("pk"), benchmark=OuterRef("benchmark"))
+    said = RunLine.objects.filter(attempt__run=OuterRef("pk"), type="score")
     cancelled = AuditEvent.objects.filter(subject_id=OuterRef("pk"), actor_id=OuterRef("requested_by"), verb__in=CANCELS)
-    return runs.filter(~ENDED | Exists(scored) | Q(Exists(cancelled), status=RunStatus.CANCELLED))
+    return runs.filter(~ENDED | Exists(scored) | Exists(said) | Q(Exists(cancelled), status=RunStatus.CANCELLED))

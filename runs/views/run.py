@@ -1,4 +1,4 @@
-"""The page of one run, its live part, and the two things that may be done to it."""
+"""The page of one run, its live part, and what may be done to it."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.commands.launch import retry_run
+from runs.commands.lost import declare_lost, may_declare_lost
 from runs.commands.run import cancel, may_cancel
 from runs.models import MetricSeries, Run, RunLine
 from runs.queries.artifact import uses_of_run
@@ -35,7 +36,9 @@ from runs.views.metric import metrics_context
 from runs.views.once import form_key, id_of
 from workspaces.access import Kind, Permission
 from workspaces.checklist import checks
+from workspaces.forms.resource import ReasonForm
 from workspaces.pages import PageRequest, redirect
+from workspaces.views.form_page import form_page
 
 TABS = {
     "overview": "Overview",
@@ -72,6 +75,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         "events_count": figures.events,
         "newest_contract": figures.newest_contract,
         "may_cancel": may_cancel(request.actor, request.rights, found),
+        "may_declare_lost": state.is_unanswered and may_declare_lost(request.rights, found),
         "may_score": _may_score(request, state, figures.outputs.count),
         "once": form_key(request),
         "may_retry": found.is_terminal and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN),
@@ -85,6 +89,23 @@ def run_cancel(request: PageRequest, run: str) -> HttpResponseBase:
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:1000]
     cancel(actor=request.actor, run=found, reason=reason)
     return redirect("run", request.workspace.slug, found.public_id)
+
+
+def run_lost(request: PageRequest, run: str) -> HttpResponseBase:
+    found = find_run(run)
+    form = ReasonForm(request.POST or None)
+
+    def save(form: ReasonForm) -> HttpResponseBase:
+        declare_lost(actor=request.actor, run=found, reason=form.cleaned_data["reason"])
+        return redirect("run", request.workspace.slug, found.public_id)
+
+    lead = (
+        "Its pool does not answer. The run ends now, its places are free and its budget is settled; its program may still run there until "
+        "its wall limit. This cannot be undone."
+    )
+    above = reverse("run", args=[request.workspace.slug, found.public_id])
+    trail = (("Runs", reverse("run-list", args=[request.workspace.slug])), (f"#{found.number}", above))
+    return form_page(request, form, save, title="Declare this run lost", submit="Declare lost", lead=lead, trail=trail, back=above)
 
 
 def run_retry(request: PageRequest, run: str) -> HttpResponseBase:

@@ -86,7 +86,8 @@ def settled(laboratory: Laboratory) -> dict[str, int]:
         assert recount() == []
         assert verify_chain().is_whole
         assert balances["spent"] == sum(Run.objects.values_list("spent_gpu_ms", flat=True))
-        ended = AuditEvent.objects.filter(verb__in=["run.ended", "run.overran", "run.cancelled", "attempt.failed_to_start"])
+        verbs = ["run.ended", "run.overran", "run.cancelled", "run.declared_lost", "attempt.failed_to_start"]
+        ended = AuditEvent.objects.filter(verb__in=verbs)
         assert ended.count() == Run.objects.filter(status__in=sorted(TERMINAL)).count() == Run.objects.count()
     return balances
 

@@ -112,12 +112,13 @@ def test_spend_reported_as_the_end_is_recorded_is_refused_and_not_lost(monkeypat
     let_go(laboratory, run)
 
 
-def test_spend_in_another_currency_is_a_bad_line_and_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spend_in_another_currency_is_not_added_and_ends_the_run() -> None:
     code = (
-        b"import json\n"
+        b"import json, time\n"
         b"with open('../events.jsonl', 'w') as file:\n"
         b"    for currency in ('JPY', 'EUR'):\n"
         b"        file.write(json.dumps({'type': 'api_spend', 'micros': 5000000, 'currency': currency, 'what': 'x'}) + '\\n')\n"
+        b"time.sleep(50)\n"
     )
     laboratory = make_laboratory(code=code)
     limit: dict[str, Any] = {
@@ -130,7 +131,8 @@ def test_spend_in_another_currency_is_a_bad_line_and_not_added(monkeypatch: pyte
     with laboratory.opened():
         set_limit(actor=laboratory.owner, **limit)
         run = launch(laboratory, api_micros=20_000_000)
-    assert drive(laboratory, run).spent_api_micros == 5_000_000
+    done = drive(laboratory, run)
+    assert (done.status, done.reason_code, done.spent_api_micros) == ("failed", "budget_exceeded", 5_000_000)
     with laboratory.opened():
         kept = Watch.objects.get(attempt__run=run)
         assert kept.events_bad == 1

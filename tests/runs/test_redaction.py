@@ -10,13 +10,24 @@ import pytest
 from runs.pools.events import Artifact, Note, Unknown
 from runs.redaction import Redactor
 from tests.factories_secrets import CANARY, PLAIN, SPELLINGS, traces
+from workspaces.secret_value import MOST_LINES
 
 KEY = """-----BEGIN OPENSSH PRIVATE KEY-----
 b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW
 QyNTUxOQAAACDXy1qz9iVvJq0x6cM2jQeTb5Xw3lN8aR4sKpYhUtGf1AAAAJgQ8m2cEPJt
 -----END OPENSSH PRIVATE KEY-----
 """
-VALUES = [CANARY, PLAIN, KEY, "aaaaaaaa", "пароль-семь", "two\nlines of it\tand more", "quote\"d'both"]
+VALUES = [
+    CANARY,
+    PLAIN,
+    KEY,
+    "aaaaaaaa",
+    "пароль-семь",
+    "two\nlines of it\tand more",
+    "quote\"d'both",
+    "S3cr&t/Val+ue=\"x'y%z_ABC",
+    "P@ss(word)!2026*x",
+]
 
 
 def spellings(value: str) -> list[str]:
@@ -41,6 +52,38 @@ def test_every_spelling_is_blotted_out(value: str, width: int) -> None:
         assert not [trace for trace in traces(value) if trace.translate(None, b"\r\n") in flat], spelled
         assert flat.startswith(b"before ") and flat.endswith(b" afternext line")
         after.decode()
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),  # as the programs named print them, character by character
+    [
+        ("a&b<c>d'e\"f/g", r"a\u0026b\u003cc\u003ed'e\"f/g"),  # Go: json.Marshal
+        ("a&b<c>d'e\"f/g", r"a\u0026b\u003Cc\u003Ed'e\"f/g"),  # Django: json_script
+        ("ä&ö<ü>\u2028long", r"ä\u0026ö\u003cü\u003e\u2028long"),  # Go
+        ("a&b<c>d'e\"f/g", "a&amp;b&lt;c&gt;d&#39;e&#34;f/g"),  # Jinja; Go: html.EscapeString
+        ("a&b+c>d'e\"f/g", "a&amp;b&#43;c&gt;d&#39;e&#34;f/g"),  # Go: html/template
+        ("P@ss(word)!2026*x", "P%40ss(word)!2026*x"),  # JavaScript: encodeURIComponent
+        ("ü/k?a=b&c'd <e>#f", "%C3%BC%2Fk%3Fa%3Db%26c'd%20%3Ce%3E%23f"),  # encodeURIComponent
+        ("ü/k?a=b&c'd <e>#f", "%C3%BC/k?a=b&c'd%20%3Ce%3E#f"),  # encodeURI
+        ("пароль 7'x", r"\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c 7'x"),  # repr(bytes)
+        ("пароль 7'x", r"\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c 7\'x"),  # repr(bytes) of more, with both quotes in it
+        ("tab\there'n \\", r"tab\there\'n \\"),  # repr(str) of more
+    ],
+)
+def test_spellings_of_other_languages(value: str, spelled: str) -> None:
+    assert Redactor({"A": value}).blot_text(f"<{spelled}>") == "<" + "[secret A]".ljust(len(spelled.encode()), "*") + ">"
+
+
+def test_a_value_of_as_many_lines_as_may_be_takes_a_bounded_search() -> None:
+    drawn = random.Random(2)  # noqa: S311  # a test's draw
+    lines = ["".join(drawn.choices("abcdefgh&<>'\"+/é!", k=500)) for _ in range(MOST_LINES)]
+    redactor = Redactor({"MANY": "\n".join(lines)})
+    began = time.monotonic()
+    log = b"step 12 loss 0.123456 accuracy 0.93\n" * 3_000
+    assert redactor.blot_out(log + lines[-1].encode()).startswith(log)
+    assert redactor.blot_out(log + lines[-1].encode()).endswith(b"*")
+    assert redactor.withheld(log) == 0
+    assert time.monotonic() - began < 3
 
 
 def test_what_stands_there_instead() -> None:

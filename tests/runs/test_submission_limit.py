@@ -19,7 +19,7 @@ from runs.commands.run import cancel_any_run, cancel_run
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
-from runs.models import Certificate, Evaluation, Run, Sweep
+from runs.models import Certificate, Evaluation, Run, RunLine, Sweep
 from runs.queries.quota import Quota, quota_of
 from tests.factories import make_member, make_user
 from tests.factories_people import make_token, signed_in
@@ -195,6 +195,34 @@ def test_a_score_on_a_benchmark_that_counts_its_runs_wants_a_run_asked_for_on_it
     finish(launch(laboratory, benchmark="speed"), 0.99)
     assert not Evaluation.objects.exists()
     assert used(laboratory) == (0, 0)
+
+
+def test_a_retry_under_an_older_contract_counts_against_the_newest_too(laboratory: Laboratory) -> None:
+    allow(laboratory, None)
+    first = finish(launch(laboratory), 0.5)
+    allow(laboratory, 1)
+    for ask in (lambda: retry_run(actor=laboratory.owner, run=first), lambda: launch(laboratory)):
+        with pytest.raises(Refusal, match="would make 2 of 1"):
+            ask()
+
+
+def test_who_tells_a_score_and_then_fails_has_been_measured(laboratory: Laboratory) -> None:
+    attempt = start(launch(laboratory))
+    line = {"benchmark": "accuracy", "metric": "accuracy", "value": 0.5}
+    RunLine.objects.create(attempt=attempt, number=1, type="score", body=line)
+    assert end(attempt, code=1).status == RunStatus.FAILED
+    assert used(laboratory) == (1, 0)
+
+
+def test_only_an_admin_lets_people_ask_for_more(laboratory: Laboratory) -> None:
+    rosa = make_member(laboratory.workspace, Role.RESEARCHER, "rosa")
+    benchmark = Benchmark.objects.get(slug="accuracy")
+    loosened: tuple[dict[str, Any], ...] = ({}, {"runs_per_person": 3, "period": "day"}, {"runs_per_person": 1, "period": "week"})
+    for looser in loosened:
+        with pytest.raises(Refusal, match="only an admin loosens that"):
+            publish_contract(actor=rosa, benchmark=benchmark, **{**TERMS, "terms": "anew"}, **looser)
+    assert publish_contract(actor=rosa, benchmark=benchmark, **TERMS, runs_per_person=1, period="day").runs_per_person == 1
+    assert allow(laboratory, 9).runs_per_person == 9
 
 
 def test_a_retry_is_a_run_of_whoever_asks_for_it(laboratory: Laboratory) -> None:

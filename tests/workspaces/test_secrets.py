@@ -114,6 +114,8 @@ def test_sealing() -> None:
         ("a b c d e f g", "at least 8 characters"),
         ("a" * 65_537, "at most 65,536 bytes; this has 65,537"),
         ("é" * 40_000, "this has 80,000"),
+        ("abcdefgh\n" * 101, "at most 100 lines; this has 101.*looked for in all that a run writes"),
+        ("a1b2c3d4\r\n" * 3_000, "at most 100 lines; this has 3,000"),
         ("12345678\x00", "no NUL"),
         ("12345678\ud800", "no NUL"),
     ],
@@ -137,7 +139,7 @@ def test_names_that_are_refused(lab: tuple[Workspace, Actor], name: str) -> None
 
 def test_a_value_is_kept_to_the_character(lab: tuple[Workspace, Actor]) -> None:
     with scope.open_workspace(lab[0].pk):
-        for name, value in (("A", "  blanks around  "), ("B", "two\r\nlines of it\n"), ("C", "x" * 65_536)):
+        for name, value in (("A", "  blanks around  "), ("B", "two\r\nlines of it\n"), ("C", "x" * 65_536), ("D", "line of it\r\n" * 100)):
             assert value_of(create_secret(actor=lab[1], name=name, value=value)) == value
 
 

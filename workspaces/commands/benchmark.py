@@ -80,6 +80,17 @@ def publish_contract(
     return _publish(event, benchmark, actor=actor, id=id, **fields)
 
 
+def _is_looser(newest: Contract, runs_per_person: int | None, period: str) -> bool:
+    """Would the next version let a person ask for more? Another period may, whatever its number."""
+    if newest.runs_per_person is None:
+        return False
+    return runs_per_person is None or period != newest.period or runs_per_person > newest.runs_per_person
+
+
+def _may_loosen(actor: Actor) -> bool:
+    return rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE)
+
+
 def _publish(
     event: Draft,
     benchmark: Benchmark,
@@ -109,6 +120,11 @@ def _publish(
             "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"
         )
     limit = _limit(runs_per_person, period)
+    if newest is not None and _is_looser(newest, runs_per_person, period) and not _may_loosen(actor):
+        raise Refusal(
+            f"Version {newest.version} lets each person ask for {newest.runs_per_person} runs a {newest.period}; only an admin loosens that.",
+            field="runs_per_person",
+        )
     content = {
         "metric": metric,
         "unit": unit,

@@ -146,7 +146,7 @@ def _check_far(pool: Pool, engine: Engine) -> None:
         path = getattr(pool, name)
         if path and (not _PATH.fullmatch(path) or ".." in path.split("/")):
             raise Refusal("A path of letters, digits, '.', '_', '-' and '/' only, without '..'.", field=name)
-    if not pool.folder:
+    if not pool.folder.removeprefix("~/").strip("/."):
         raise Refusal(f"Name the folder on {engine.host} in which runs work, such as ~/labsite-runs.", field="folder")
     if pool.secret is None:
         raise Refusal("Name the secret that holds the SSH key of that account.", field="secret")

@@ -61,6 +61,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.RUN_REQUEUED: "{actor} put {subject} back into the queue",
     Verb.RUN_ENDED: "{subject} ended",
     Verb.RUN_OVERRAN: "{subject} ended and had used more than was reserved for it",
+    Verb.RUN_DECLARED_LOST: "{actor} declared {subject} lost, whose pool did not answer",
     Verb.ATTEMPT_STARTED: "{actor} started an attempt at {subject}",
     Verb.ATTEMPT_RUNNING: "{subject} is running",
     Verb.ATTEMPT_ENDED: "the program of {subject} ended; its outputs are being collected",

@@ -189,11 +189,21 @@ class _Start:
             self.progress(f"local attempts could not be ended: {child.last_words()}")
 
 
-def web_server(bind: str, timeout: int = 60) -> list[str]:
+def web_server(bind: str, timeout: int = 60, silence: float | None = None) -> list[str]:
     """gunicorn's command. Threads, so that a slow upload or download neither counts as a worker that hangs nor keeps others from their pages;
-    `timeout` is how long a worker may not answer its master."""
+    `timeout` is how long a worker may not answer its master, `silence` how many seconds a client may pause within a request."""
     command = [sys.executable, "-m", "gunicorn", "labsite.wsgi", "--bind", bind, "--workers", str(WEB_WORKERS)]
-    command += ["--worker-class", "gthread", "--threads", str(WEB_THREADS), "--timeout", str(timeout), "--graceful-timeout", "10"]
+    command += [
+        "--worker-class",
+        "labsite.web_worker.Worker",
+        "--threads",
+        str(WEB_THREADS),
+        "--timeout",
+        str(timeout),
+        "--graceful-timeout",
+        "10",
+    ]
+    command += [] if silence is None else ["--env", f"LABSITE_SILENCE_SECONDS={silence}"]
     return [*command, "--preload", "--no-control-socket", "--log-level", "warning"]
 
 
