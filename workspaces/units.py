@@ -127,7 +127,7 @@ def number(value: float | Decimal | None, uncertainty: float | Decimal | None = 
     exact = Decimal(str(value))
     if uncertainty is not None and math.isfinite(uncertainty) and uncertainty > 0:
         error = Decimal(str(uncertainty))
-        if max(exact.adjusted(), error.adjusted()) >= 15:
+        if error.adjusted() >= 15:
             return f"{_power(exact)} ± {_power(error)}"
         step = Decimal(1).scaleb(error.adjusted() - 1)
         rounded = error.quantize(step, rounding=ROUND_HALF_EVEN)

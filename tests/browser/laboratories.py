@@ -20,8 +20,9 @@ from workspaces.commands.benchmark import change_benchmark
 from workspaces.commands.dataset import change_dataset
 from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
+from workspaces.commands.secret import create_secret
 from workspaces.commands.workspace import configure_workspace
-from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, Limit, Membership, Unit, User
+from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, Limit, Membership, Pool, Unit, User
 
 ENDS = ("succeeded", "failed", "cancelled", "timed_out", "aborted", "lost")
 
@@ -105,7 +106,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
     operator = make_operator()
     assert member.user
     group = make_group(operator, words[6][:80], member.user)
-    invitation, secret = make_invitation(workspace, owner)
+    invitation, word = make_invitation(workspace, owner)
     make_token(workspace, owner, "run:write")
     with laboratory.opened():
         benchmark, dataset, agent = Benchmark.objects.get(), Dataset.objects.get(), Agent.objects.get()
@@ -115,6 +116,14 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         set_objective(actor=owner, statement=words[7], benchmark="accuracy", target=0.9, due_on=None)
         configure_workspace(actor=owner, name=words[8], boundary_reason=words[4], billing_account=words[3], reason=words[6])
         set_limit(actor=owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=HOUR, mode=Limit.Mode.APPROVAL, reason=words[6])
+        create_secret(
+            actor=owner,
+            name="HF_TOKEN",
+            value="hf_Zw8rQkT5nYc2LpV7",
+            description=words[4][:1000],
+            agents=[agent],
+            pools=[Pool.objects.get()],
+        )
         run = launch(laboratory, gpu_ms=HOUR // 2, name=words[3], reason=words[4])
         launch(laboratory, gpu_ms=2 * HOUR, name=words[3], reason=words[4])
         attempt = add_attempt(actor=owner, run=run)
@@ -137,7 +146,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
             "approval": Approval.objects.get().public_id, "limit": Limit.objects.filter(window="week").get().public_id,
-            "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.pk.hex, "secret": secret,
+            "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.pk.hex, "word": word, "secret": "HF_TOKEN",
             "username": "rosalind", "group": str(group.pk), "engine": "local",
         }  # fmt: skip
     return laboratory, values
