@@ -30,6 +30,7 @@ from runs.pools.events import (
 from runs.pools.lines import PIECE_BYTES, BadLine, BadLines, Point, parse_events, parse_metrics
 from runs.pools.sampling import PREFIX
 from runs.queries.secret import redactor_of
+from runs.redaction import Redactor
 from workspaces import scope
 from workspaces.audit import plain
 
@@ -39,7 +40,6 @@ API_LINES = 1_000_000_000  # lines that come by the API are numbered from here, 
 MAX_PIECES = 16  # pieces of a file read in one go
 MAX_FILE_BYTES = 128 * 2**20  # of each file; what follows is kept as a file and not taken in
 MAX_DEPTH = 32  # of a value within an event
-FOREIGN_SPEND = "spend in"  # how the reason of such a bad line begins
 MAX_API_MICROS = 10**13  # spend that is counted of an attempt: ten million units of the currency
 
 # Names of contracts.md G. Lines of the second list are looked up when the run ends, and are not pushed out by chatter.
@@ -52,6 +52,8 @@ ACTED_UPON: dict[type[Event], str] = {
     MemoryWrite: "memory_write",
     Done: "done",
 }
+
+Take = Callable[[Watch, Attempt, bytes, Redactor], int]  # how much of a piece was taken in
 
 
 def read_metrics(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
@@ -118,12 +120,15 @@ def add_lines(watch: Watch, attempt: Attempt, events: list[tuple[int, Event]]) -
         match event:
             case Progress():
                 watch.progress_done, watch.progress_total, watch.progress_text = event.done, event.total, event.text[:300]
+            case ApiSpend() if event.currency != attempt.run.frozen["pool"]["currency"]:
+                watch.has_foreign_spend = True  # no limit can count it: the watch ends the run
+                _note_bad(watch, "events", BadLines(), "spend in another currency than that of the run's limits is not counted")
             case ApiSpend():
                 watch.api_spend_micros = min(watch.api_spend_micros + event.micros, MAX_API_MICROS)
             case Done():
                 watch.said_done = event.status != "failed"
     RunLine.objects.bulk_create(rows, ignore_conflicts=True)
-    watch.save(update_fields=["progress_done", "progress_total", "progress_text", "api_spend_micros", "said_done"])
+    watch.save(update_fields=["progress_done", "progress_total", "progress_text", "api_spend_micros", "has_foreign_spend", "said_done"])
     return len(events) - len(rows)
 
 
@@ -132,19 +137,6 @@ def type_of(event: Event) -> str:
     if isinstance(event, Unknown):
         return event.type
     return TELLING.get(type(event)) or ACTED_UPON[type(event)]
-
-
-def foreign_spend(event: Event, attempt: Attempt) -> str:
-    """Why spend cannot be counted: it is in another currency than the run's limits; empty where it can."""
-    if not isinstance(event, ApiSpend):
-        return ""
-    own = attempt.run.frozen["pool"]["currency"]
-    return "" if event.currency == own else f"{FOREIGN_SPEND} {event.currency} is not counted: this run's limits are in {own}"
-
-
-def has_foreign_spend(watch: Watch) -> bool:
-    """Has the attempt spent what no limit can count?"""
-    return any(str(entry["reason"]).startswith(FOREIGN_SPEND) for entry in watch.bad_lines)
 
 
 def is_too_deep(value: object) -> bool:
@@ -162,8 +154,8 @@ def is_too_deep(value: object) -> bool:
     return True
 
 
-def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Attempt, bytes], int], to_end: bool) -> bool:
-    workspace = scope.current_id().hex
+def _follow(place: Pool, attempt: Attempt, name: str, take: Take, to_end: bool) -> bool:
+    workspace, redactor = scope.current_id().hex, None
     for _ in range(MAX_PIECES):
         offset = Watch.objects.values_list(f"{name}_offset", flat=True).get(attempt=attempt)
         chunk, fault = b"", ""
@@ -176,6 +168,7 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
                 fault = error.reason
         if not chunk and not fault:
             return True
+        redactor = redactor or redactor_of(attempt)
         with transaction.atomic():
             watch = Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
             if getattr(watch, f"{name}_offset") != offset:
@@ -183,9 +176,9 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
             if fault:
                 _note_bad(watch, name, BadLines(), fault)
                 return True
-            consumed = take(watch, attempt, chunk)
+            consumed = take(watch, attempt, chunk, redactor)
             if to_end and not consumed:
-                consumed = take(watch, attempt, chunk + b"\n") - 1  # a last line without its end
+                consumed = take(watch, attempt, chunk + b"\n", redactor) - 1  # a last line without its end
             setattr(watch, f"{name}_offset", offset + consumed)
             watch.save(update_fields=[f"{name}_offset", f"{name}_lines", f"{name}_bad", "bad_lines"])
         if consumed == 0 or (len(chunk) < PIECE_BYTES and not to_end):
@@ -193,9 +186,8 @@ def _follow(place: Pool, attempt: Attempt, name: str, take: Callable[[Watch, Att
     return False
 
 
-def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
+def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes, redactor: Redactor) -> int:
     found, bad, consumed, lines = parse_metrics(chunk, watch.metrics_lines + 1)
-    redactor = redactor_of(attempt)
     if redactor.may_be_in(chunk):
         found = [replace(point, key=redactor.blot_text(point.key)) for point in found]
     points = [point for point in found if not point.key.startswith(PREFIX)]
@@ -208,7 +200,7 @@ def _take_metrics(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
     return consumed
 
 
-def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
+def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes, redactor: Redactor) -> int:
     found, bad, consumed, lines = parse_metrics(chunk, watch.samples_lines + 1)
     points = [point for point in found if point.key.startswith(PREFIX)]
     if points:
@@ -218,18 +210,14 @@ def _take_samples(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
     return consumed
 
 
-def _take_events(watch: Watch, attempt: Attempt, chunk: bytes) -> int:
+def _take_events(watch: Watch, attempt: Attempt, chunk: bytes, redactor: Redactor) -> int:
     events, bad, consumed, lines = parse_events(chunk, watch.events_lines + 1)
-    redactor = redactor_of(attempt)
     may_tell = redactor.may_be_in(chunk)
     sound = []
     for number, event in events:
         if is_too_deep(list(vars(event).values())):
             bad.count += 1
             bad.first.append(BadLine(number, f"nested deeper than {MAX_DEPTH}"))
-        elif strange := foreign_spend(event, attempt):
-            bad.count += 1
-            bad.first.append(BadLine(number, strange))
         else:
             sound.append((number, redactor.blot_fields(event) if may_tell else event))
     left_out = add_lines(watch, attempt, sound) if sound else 0

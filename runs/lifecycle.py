@@ -52,13 +52,13 @@ def may_move(before: RunStatus, after: RunStatus) -> bool:
 def end_of(*, exit_code: int | None, reason: str, said_done: bool, wants_done: bool) -> tuple[RunStatus, str]:
     """Terminal status and reason code of a run whose last attempt ended.
 
-    `reason` is why the process ended: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, spend_limit, launcher_lost.
+    `reason` is why the process ended: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, spend_limit, foreign_spend, launcher_lost.
     """
     if reason == "wall_limit":
         return R.TIMED_OUT, "wall_limit"
     if reason == "cancelled":
         return R.CANCELLED, "cancelled"
-    if reason in {"log_limit", "output_limit", "memory_limit", "spend_limit"}:
+    if reason in {"log_limit", "output_limit", "memory_limit", "spend_limit", "foreign_spend"}:
         return R.FAILED, "budget_exceeded"
     if reason == "launcher_lost":
         return R.LOST, "launcher_lost"

@@ -134,6 +134,7 @@ def _words(attempt: Attempt, code: str, last_words: str) -> str:
         "wall_limit": "The wall limit was reached.",
         "ended_without_done": "The program ended without saying that it was done.",
         "budget_exceeded": f"The run's {attempt.exit_reason.replace('_', ' ')} was reached.",
+        "foreign_spend": "It reported spend in another currency than its limits have, which none of them can count.",
         "launcher_lost": "The process that watched over the run was lost, and no try is left.",
     }
-    return words.get(code, "")
+    return words.get("foreign_spend" if attempt.exit_reason == "foreign_spend" else code, "")

@@ -105,10 +105,11 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
         mark_running(actor=actor, attempt=attempt, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
         run = Run.objects.get(pk=attempt.run_id)
-        if not _has_spent_all(run, Watch.objects.get(attempt=attempt)):
+        watch = Watch.objects.get(attempt=attempt)
+        if not _has_spent_all(run, watch):
             _interrupted(actor, place, attempt, ended)
             return
-        ended = replace(ended, reason="spend_limit")
+        ended = replace(ended, reason="foreign_spend" if watch.has_foreign_spend else "spend_limit")
     end_attempt(actor=actor, attempt=attempt, ended=ended)
 
 
@@ -162,7 +163,7 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
 def _has_spent_all(run: Run, watch: Watch) -> bool:
     """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much, and so is
     spend that cannot be counted."""
-    if ingest.has_foreign_spend(watch):
+    if watch.has_foreign_spend:
         return True
     before = run.spent_api_micros - ledger.entered(Unit.API_MICROS, run.pk) if run.spent_api_micros else 0  # a past week bears the rest
     spent = before + watch.api_spend_micros

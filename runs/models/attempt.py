@@ -68,6 +68,7 @@ class Watch(Telemetry):
     progress_total = models.FloatField(null=True, blank=True)
     progress_text = models.CharField(max_length=300, blank=True)
     api_spend_micros = models.BigIntegerField(default=0)
+    has_foreign_spend = models.BooleanField(default=False, help_text="it reported spend in a currency that its limits do not count")
     said_done = models.BooleanField(default=False)
 
     class Meta(Telemetry.Meta):

@@ -58,4 +58,7 @@ class RunLine(Telemetry):
             models.UniqueConstraint(fields=["workspace", "attempt", "number"], name="runline_once"),
         ]
         # The newest of the few among the millions, for the home page.
-        indexes = [models.Index(fields=["workspace", "-id"], condition=models.Q(type="memory_write"), name="runline_memory_writes")]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], condition=models.Q(type="memory_write"), name="runline_memory_writes"),
+            models.Index(fields=["workspace", "attempt"], condition=models.Q(type="score"), name="runline_scores"),
+        ]

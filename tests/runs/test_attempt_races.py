@@ -112,15 +112,19 @@ def test_spend_reported_as_the_end_is_recorded_is_refused_and_not_lost(monkeypat
     let_go(laboratory, run)
 
 
-def test_spend_in_another_currency_is_not_added_and_ends_the_run() -> None:
-    code = (
-        b"import json, time\n"
-        b"with open('../events.jsonl', 'w') as file:\n"
-        b"    for currency in ('JPY', 'EUR'):\n"
-        b"        file.write(json.dumps({'type': 'api_spend', 'micros': 5000000, 'currency': currency, 'what': 'x'}) + '\\n')\n"
-        b"time.sleep(50)\n"
-    )
-    laboratory = make_laboratory(code=code)
+SPENDS = (
+    b"import json, os, time\n"
+    b"with open('../events.jsonl', 'w') as file:\n"
+    b"    file.write('no line\\n' * 30)\n"
+    b"    for currency in ('EUR', 'JPY'):\n"
+    b"        file.write(json.dumps({'type': 'api_spend', 'micros': 5000000, 'currency': currency, 'what': 'x'}) + '\\n')\n"
+    b"time.sleep(50)\n"
+)
+
+
+@pytest.mark.parametrize("is_by_api", [False, True])
+def test_spend_in_another_currency_is_not_added_and_ends_the_run(is_by_api: bool) -> None:
+    laboratory = make_laboratory(code=WAITS if is_by_api else SPENDS)
     limit: dict[str, Any] = {
         "unit": Unit.API_MICROS,
         "window": Limit.Window.WEEK,
@@ -130,13 +134,21 @@ def test_spend_in_another_currency_is_not_added_and_ends_the_run() -> None:
     }
     with laboratory.opened():
         set_limit(actor=laboratory.owner, **limit)
-        run = launch(laboratory, api_micros=20_000_000)
+    if is_by_api:
+        run, attempt = started(laboratory, api_micros=20_000_000)
+        with laboratory.opened():
+            actor = actor_behind(Token.objects.select_related("holder").get(pk=token_id(attempt)))
+            assert actor is not None
+            bodies = [{"type": "api_spend", "micros": 5_000_000, "currency": currency, "what": "x"} for currency in ("EUR", "JPY")]
+            report.report_events(actor=actor, run=run, bodies=bodies)
+    else:
+        with laboratory.opened():
+            run = launch(laboratory, api_micros=20_000_000)
     done = drive(laboratory, run)
     assert (done.status, done.reason_code, done.spent_api_micros) == ("failed", "budget_exceeded", 5_000_000)
+    assert "another currency" in done.reason
     with laboratory.opened():
-        kept = Watch.objects.get(attempt__run=run)
-        assert kept.events_bad == 1
-        assert "spend in JPY is not counted" in kept.bad_lines[0]["reason"]
+        assert any("another currency" in line["reason"] for line in Watch.objects.get(attempt__run=run).bad_lines)
 
 
 def test_each_week_bears_what_was_used_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
