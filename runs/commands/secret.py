@@ -19,10 +19,12 @@ def hand_out(attempt: Attempt) -> dict[str, str]:
     names = run.agent_version.secrets
     handed = handed_values(attempt.key) if names else {}
     for standing in standings(names, agent=run.agent, pool=run.pool, benchmark=run.benchmark):
+        if standing.name in handed:
+            continue
         fault = secret_fault(as_facts(standing, agent=run.agent, pool=run.pool, benchmark=run.benchmark))
         if fault is not None:
             raise Refusal(*fault)
-        if standing.secret is not None and standing.name not in handed:
+        if standing.secret is not None:
             value = value_of(standing.secret)
             record_use(standing.secret, value, version=run.agent_version, run_id=run.pk, run_label=run.name, attempt_key=attempt.key)
     # Read back: of two that hand out at once, while a value is replaced, both give what is on record, which is what will be looked for.

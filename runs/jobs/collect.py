@@ -116,7 +116,7 @@ def words_of(
         scores=tuple(_score(line.body) for line in scores),
         said_done=watch.said_done,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},
-        last_words=_last_words(attempt, artifacts),
+        last_words=_last_words(attempt, artifacts) if attempt.exit_code else "",
         lacking=lacking,
     )
 

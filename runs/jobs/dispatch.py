@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
 
 BATCH = 50  # runs started in one ring; the clock rings again
-PAGE = 500
+PAGE = 50
 
 
 @job
@@ -61,6 +61,8 @@ def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
                 full.add(item.pool_id)
             if started == BATCH:
                 return
+        if len(page) < PAGE:
+            return
 
 
 def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:

@@ -11,9 +11,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.commands.approval import expire_approval
+from runs.jobs import lease
 from runs.jobs.collect import remove_folder
 from runs.jobs.job import job
-from runs.models import QueueItem, Sweep, Watch
+from runs.models import Sweep, Watch
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
 from runs.queries.collecting import collecting, kept_back
@@ -34,9 +35,6 @@ BARRED_SECONDS = 3600
 
 @job
 def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
-    waiting = QueueItem.objects.order_by("-priority", "position_key").first()
-    if waiting is not None:
-        ring("dispatch_run", subject=waiting.run_id)  # first: it is what somebody waits for
     sweep = Sweep.objects.filter(status=Sweep.Status.RUNNING).first()
     if sweep is not None:
         ring("advance_sweep", subject=sweep.pk)
@@ -60,7 +58,7 @@ def remove_folders() -> None:
     left = left.exclude(attempt__started_at=None, attempt__ended_at__gt=timezone.now() - timedelta(seconds=BARRED_SECONDS))
     left = left.filter(Q(lease_until=None) | Q(lease_until__lt=Now())).exclude(attempt__in=collecting())
     for watch in left.select_related("attempt__pool__engine", "attempt__run").order_by("attempt_id")[:FOLDERS]:
-        Watch.objects.filter(pk=watch.pk).update(lease_until=Now() + timedelta(seconds=RETRY_SECONDS))
+        lease.renew(watch.attempt_id, RETRY_SECONDS)
         try:
             place = place_of(watch.attempt)
         except PoolError:

@@ -15,7 +15,7 @@ from rq.timeouts import BaseTimeoutException
 from runs import ingest
 from runs.commands.attempt import end_attempt, fail_start, mark_running
 from runs.jobs import lease
-from runs.jobs.collect import keep_lines, remove_folder
+from runs.jobs.collect import keep_lines
 from runs.jobs.dispatch import give_up, submit
 from runs.jobs.job import job
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
@@ -54,7 +54,7 @@ def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
         except Exception as fault:
             log.exception("attempt could not be looked at", attempt=key.hex)
             reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
-            Watch.objects.filter(attempt=key).update(observed=Status.UNKNOWN, observed_reason=reason)
+            Watch.objects.filter(attempt=key, collecting_since=None).update(observed=Status.UNKNOWN, observed_reason=reason)
         finally:
             lease.release_open(key)
 
@@ -70,6 +70,8 @@ def look(actor: Actor, attempt: Attempt) -> None:
     except PoolError as error:
         place, seen = None, Observation(Status.UNKNOWN, reason=error.reason)
     watch = _note(attempt, seen)
+    if watch is None:
+        return  # its end was put on record while we looked
     if place is None or seen.status == Status.UNKNOWN:
         return  # unknown changes nothing: neither status nor reservation, and nothing is submitted again
     if seen.status == Status.EXITED and seen.exit is not None:
@@ -133,8 +135,9 @@ def _interrupted(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> No
     """Something ended it that nobody here asked for: labsite that was stopped before it could say so, or the machine going down."""
     age = ended.ended_at - attempt.created_at.timestamp()
     if not ended.has_run and attempt.status == AttemptStatus.CREATED and age > PATIENCE_SECONDS:
-        fail_start(actor=actor, attempt=attempt, reason="The pool staged it and could not start it.")
-        remove_folder(place, attempt)
+        fail_start(
+            actor=actor, attempt=attempt, reason="The pool staged it and could not start it."
+        )  # its folder stays: it bars a late start
     else:
         end_attempt(actor=actor, attempt=attempt, ended=ended, is_interrupted=True)
 
@@ -170,7 +173,8 @@ def _has_spent_all(run: Run, watch: Watch) -> bool:
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 
-def _note(attempt: Attempt, seen: Observation) -> Watch:
+def _note(attempt: Attempt, seen: Observation) -> Watch | None:
+    """Write down what was seen; None where the attempt's end is on record by now: what `observed` says then is not ours to change."""
     watch = Watch.objects.get(attempt=attempt)
     now = timezone.now()
     missing = seen.status == Status.MISSING
@@ -178,5 +182,5 @@ def _note(attempt: Attempt, seen: Observation) -> Watch:
     watch.observed, watch.observed_reason = seen.status, seen.reason[:300]
     if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
-    watch.save(update_fields=["missing_since", "observed", "observed_reason", "observed_at"])
-    return watch
+    noted = {name: getattr(watch, name) for name in ("missing_since", "observed", "observed_reason", "observed_at")}
+    return watch if Watch.objects.filter(attempt=attempt, collecting_since=None).update(**noted) else None

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -317,11 +317,15 @@ def _modified(path: Path) -> float | None:
 
 
 def _touched(folder: Path) -> float:
-    """When anything in the folder was last written, made or removed: a long copy is no leftover."""
-    return max(
-        (_modified(Path(place)) or 0.0 for place, _, names in os.walk(folder) for place in (place, *(f"{place}/{name}" for name in names))),
-        default=0.0,
-    )
+    """When anything in the folder was last written, made or removed: a long copy is no leftover. What a run wrote may bear any date of its
+    making, and links; when that was written down is the kernel's to say."""
+    found = [0.0]
+    for inside, _, names in os.walk(folder):
+        for place in (inside, *(f"{inside}/{name}" for name in names)):
+            with suppress(OSError):
+                seen = os.lstat(place)
+                found.append(min(seen.st_mtime, seen.st_ctime))
+    return max(found)
 
 
 def _exit(found: dict[str, object]) -> Exit:

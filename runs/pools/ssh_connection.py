@@ -250,6 +250,8 @@ class Connection:
         self._room.release()
 
     def _watch_idleness(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()  # of the connection before
         left = self._used + IDLE_SECONDS - time.monotonic()
         if self._client is None:
             return

@@ -80,9 +80,8 @@ class Background:
                 line.waiting.remove(began)
 
     def connection(self, access: Access) -> Connection:
-        if access not in self._connections:
-            self._connections[access] = Connection(access)
-        return self._connections[access]
+        with self._guard:
+            return self._connections.setdefault(access, Connection(access))
 
     def close(self) -> None:
         async def end() -> None:

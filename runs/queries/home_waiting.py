@@ -9,7 +9,7 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 
 from runs.lifecycle import RunStatus
 from runs.models import Run
-from runs.queries.start import lacks_budget, launchers, rooms
+from runs.queries.start import isolation_words, lacks_budget, launchers, rooms
 from runs.start import Asked, AtOnce, Room, Waits, what_holds
 from workspaces.models import Limit, Pool, Unit
 from workspaces.standings import CALENDAR, Standing
@@ -60,7 +60,7 @@ def queued(limits: list[Standing], running: int) -> Queued:
         key = (pool, slots, asker, isolation)
         counts[key] = count
         asked[key] = Asked(
-            slots=slots, isolation=isolation, isolation_words=str(Pool.Isolation(isolation).label),
+            slots=slots, isolation=isolation, isolation_words=isolation_words(isolation),
             asked_by=name or username, asker_may_launch=asker in may_launch,
         )  # fmt: skip
     hard = [standing for standing in limits if standing.mode == Limit.Mode.STOP]

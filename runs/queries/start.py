@@ -57,11 +57,16 @@ def asked(run: Run, *, isolation: str, may_launch: bool, budget: str = "") -> As
     return Asked(
         slots=run.slots,
         isolation=isolation,
-        isolation_words=str(Pool.Isolation(isolation).label),
+        isolation_words=isolation_words(isolation),
         asked_by=run.requested_by.label,
         asker_may_launch=may_launch,
         budget=budget,
     )
+
+
+def isolation_words(isolation: str) -> str:
+    """In words; as it stands where no isolation is called so, in the record of a run that is older than the name."""
+    return str(dict(Pool.Isolation.choices).get(isolation, isolation or "no isolation that is on record"))
 
 
 def windows(now: datetime) -> list[Standing]:

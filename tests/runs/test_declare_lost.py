@@ -12,11 +12,13 @@ from runs.commands.run import cancel_run
 from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import AttemptStatus, RunStatus
 from runs.models import Attempt, Run, Watch
+from runs.pools.base import Observation, PoolError
+from runs.pools.local import LocalPool
 from tests.factories_pages import client_of
 from tests.factories_resources import join
-from tests.factories_runs import Laboratory, launch, make_laboratory, watch
+from tests.factories_runs import Laboratory, launch, make_laboratory, watch, watch_only
 from tests.factories_seed import caller_for
-from tests.runs.attempts import WAITS, folder_of, kept, let_go, settled, started, until
+from tests.runs.attempts import WAITS, folder_of, in_threads, kept, let_go, settled, started, until
 from tests.runs.ended import collect_late, fresh
 from workspaces.access import Actor, Role
 from workspaces.audit import Denied, Refusal
@@ -183,3 +185,29 @@ def test_a_late_end_changes_nothing_and_what_it_left_is_kept_then(laboratory: La
     late = fresh(laboratory, run)
     assert (late.status, late.spent_gpu_ms) == (RunStatus.LOST, before.spent_gpu_ms)
     settled(laboratory)
+
+
+def test_a_look_that_was_under_way_does_not_take_the_decision_back(
+    laboratory: Laboratory, running: tuple[Run, Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, attempt = running
+
+    def decided_meanwhile(self: LocalPool, workspace: str, key: str) -> Observation:
+        if not decided:
+            decided.append(in_threads(1, decide))
+        raise PoolError("the host did not answer in time")
+
+    def decide() -> None:
+        with laboratory.opened():
+            silence(attempt)
+            declare_lost(actor=laboratory.owner, run=run, reason="gone")
+
+    decided: list[list[BaseException]] = []
+    with monkeypatch.context() as silent:
+        silent.setattr(LocalPool, "observe", decided_meanwhile)
+        watch_only(laboratory)
+    assert decided == [[]]
+    with laboratory.opened():
+        assert Run.objects.get(pk=run.pk).status == RunStatus.LOST
+        assert Watch.objects.get(attempt=attempt).observed == Watch.FOLDER_KEPT, "what it leaves there is still to be collected"
+    let_go(laboratory, run)

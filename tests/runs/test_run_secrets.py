@@ -150,6 +150,17 @@ def test_a_second_submission_hands_out_the_same() -> None:
     drive(laboratory, run)
 
 
+def test_an_attempt_that_has_a_secret_keeps_it_when_it_is_revoked() -> None:
+    laboratory = make_secret_laboratory(WAITS)
+    secret = make_secret(laboratory, PLAIN)
+    run, attempt = started(laboratory)
+    with laboratory.opened():
+        revoke_secret(actor=laboratory.owner, secret=secret, reason="it leaked")
+        assert hand_out(attempt) == {"HF_TOKEN": PLAIN}, "a submission that is repeated is not refused halfway"
+    let_go(laboratory, run)
+    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
+
+
 def test_what_a_run_sends_by_the_api_hides_its_secret() -> None:
     laboratory = make_secret_laboratory(WAITS_AND_SAYS)
     make_secret(laboratory, PLAIN)
