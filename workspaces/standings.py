@@ -1,5 +1,6 @@
 """What stands against each limit now: used, reserved, free, until when. It only reads; a command that decides on it locks the ledger before."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,8 +39,11 @@ class Standing:
         return self.amount - self.used - self.reserved
 
 
-def standings(*, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None) -> list[Standing]:
-    """Every limit of the open workspace with what stands against it at `now`; a window that no run was entered in yet has nothing used.
+def standings(
+    *, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None, spans: Collection[str] | None = None
+) -> list[Standing]:
+    """Every limit of the open workspace, or those on windows among `spans`, with what stands against it at `now`; a window that no run was
+    entered in yet has nothing used.
 
     How many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out. `workspace` is the open one,
     where a page has it at hand.
@@ -47,7 +51,8 @@ def standings(*, now: datetime, runs_at_once: int | None = None, workspace: Work
     workspace = workspace or Workspace.objects.get(pk=scope.current_id())
     found = []
     kept: dict[tuple[str, str], tuple[int, int, Window]] = {}
-    for limit in Limit.objects.order_by("unit", "window", "-amount", "mode"):
+    limits = Limit.objects.all() if spans is None else Limit.objects.filter(window__in=list(spans))
+    for limit in limits.order_by("unit", "window", "-amount", "mode"):
         used = reserved = 0
         window: Window | None = None
         if limit.window in CALENDAR:

@@ -17,8 +17,8 @@ from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.at_once import runs_at_once
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
-from runs.queries.start import asked, rooms
-from runs.start import Waits, what_holds
+from runs.queries.start import Conditions, rooms
+from runs.start import Waits
 from workspaces import ids, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -147,8 +147,9 @@ def locked(attempt: Attempt) -> tuple[Run, Attempt]:
 def _demand_start(run: Run, pool: Pool) -> None:
     """Ask the start rule; the ledger's lock and the engine's make its counts hold."""
     rights = rights_of(Actor.of(run.requested_by), scope.current_id())
-    wants = asked(run, isolation=run.isolation, may_launch=rights.allows(Permission.LAUNCH_RUN, Kind.RUN))
-    waits = what_holds(wants, rooms([pool])[pool.pk], runs_at_once())
+    asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
+    # Without what stands against the windows: on those the ledger decides, when it moves the reservation.
+    waits = Conditions(runs_at_once(), frozenset(asker), []).waits(run, run.isolation, rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)
 

@@ -2,6 +2,7 @@
 
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,9 +21,9 @@ from runs.place import place_of
 from runs.pools.base import Pool, PoolError, Status
 from runs.queries.at_once import runs_at_once
 from runs.queries.order import order_of
-from runs.queries.start import ADMITTED_ON, asked, lacks_budget, launchers, rooms, windows
+from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
 from runs.reservation import GRACE_SECONDS
-from runs.start import Holds, Waits, what_holds
+from runs.start import Holds, Waits
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -41,20 +42,17 @@ def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
     """Start whatever may start, in the queue's order, however many wait before it for something of their own."""
     full: set[uuid.UUID] = set()
     started, after = 0, None
-    at_once, may_launch, stops = runs_at_once(), launchers(), windows(timezone.now())
+    now = conditions(timezone.now())
     while page := _page(full, after):
         room = rooms([item.pool for item in page])
         for item in page:
             after = (item.priority, item.position_key)
             if item.pool_id in full:
                 continue
-            wants = asked(
-                item.run, isolation=item.isolation, may_launch=item.run.requested_by_id in may_launch, budget=lacks_budget(item.run, stops)
-            )  # fmt: skip
-            waits = what_holds(wants, room[item.pool_id], at_once) or _start(actor, item.run)
+            waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _start(actor, item.run)
             if waits is None:
                 started += 1
-                at_once, room = runs_at_once(), rooms([entry.pool for entry in page])
+                now, room = replace(now, at_once=runs_at_once()), rooms([entry.pool for entry in page])
             elif waits.holds == Holds.ALL:
                 return
             elif waits.holds == Holds.POOL:
@@ -71,7 +69,7 @@ def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
     if after is not None:
         priority, key = after
         waiting = waiting.filter(Q(priority__lt=priority) | Q(priority=priority, position_key__gt=key))
-    return list(waiting.annotate(isolation=ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
+    return list(waiting.annotate(isolation=ITS_RUN_ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
 
 
 def _start(actor: Actor, run: Run) -> Waits | None:

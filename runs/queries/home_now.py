@@ -8,8 +8,8 @@ from django.db.models import Count, Q
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL, RunStatus
 from runs.models import MetricSeries, Run, Watch
-from runs.queries.home_waiting import ADMITTED_ON
 from runs.queries.run_list import FAILURES, RunFilter, matching
+from runs.queries.start import ADMITTED_ON
 from workspaces.access import Actor
 from workspaces.models import Approval
 from workspaces.windows import clock_of

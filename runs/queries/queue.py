@@ -6,9 +6,8 @@ from datetime import datetime
 from django.utils import timezone
 
 from runs.models import QueueItem, Run
-from runs.queries.at_once import runs_at_once
-from runs.queries.start import ADMITTED_ON, asked, lacks_budget, launchers, rooms, windows
-from runs.start import Holds, Waits, what_holds
+from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
+from runs.start import Holds, Waits
 from workspaces.models import Pool
 
 SHOWN = 500
@@ -46,22 +45,19 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
     items = list(
         QueueItem.objects.select_related("run__requested_by", "pool__engine")
         .only("run_id", "pool_id", "priority", "position_key", *shown)
-        .annotate(isolation=ADMITTED_ON)
+        .annotate(isolation=ITS_RUN_ADMITTED_ON)
         .order_by("pool__slug", "-priority", "position_key")[:limit]
     )
     if not items:
         return []
     room = rooms([item.pool for item in items], says_ends=True)
-    at_once, may_launch, stops = runs_at_once(), launchers(), windows(timezone.now())
+    now = conditions(timezone.now())
     places: dict[object, int] = {}
     ahead: dict[object, int] = {}  # runs that start before: those that wait for something of their own are passed
     found = []
     for item in items:
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
-        wants = asked(
-            item.run, isolation=item.isolation, may_launch=item.run.requested_by_id in may_launch, budget=lacks_budget(item.run, stops)
-        )  # fmt: skip
-        waits = what_holds(wants, room[item.pool_id], at_once)
+        waits = now.waits(item.run, item.isolation, room[item.pool_id])
         first = ahead.get(item.pool_id, 0)
         if waits is None and first:
             waits = Waits(

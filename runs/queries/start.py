@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Q, Sum
@@ -10,14 +11,16 @@ from django.utils import timezone
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, Run
-from runs.start import Asked, Room
+from runs.queries.at_once import runs_at_once
+from runs.start import Asked, AtOnce, Room, Waits, what_holds
 from workspaces.access import Kind, Permission
 from workspaces.models import EngineSlot, Limit, Pool, Unit
 from workspaces.queries.member import people
 from workspaces.standings import CALENDAR, Standing, amount_words, standings
 from workspaces.units import duration
 
-ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # the isolation, of a queue item's run
+ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "frozen"))  # the isolation that a run was admitted on
+ITS_RUN_ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # of a queue item
 
 
 def rooms(pools: Iterable[Pool], *, says_ends: bool = False) -> dict[uuid.UUID, Room]:
@@ -52,13 +55,35 @@ def launchers() -> frozenset[uuid.UUID]:
     return frozenset(person.user.pk for person in people() if person.may(Permission.LAUNCH_RUN, Kind.RUN))
 
 
-def asked(run: Run, *, isolation: str, may_launch: bool, budget: str = "") -> Asked:
-    """What one run wants; `isolation` is what it was admitted on, of its frozen record, which lists do not load."""
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What holds for all queued runs of the workspace at a moment: how many are at work, who may launch, what stands against hard stops."""
+
+    at_once: AtOnce
+    may_launch: frozenset[uuid.UUID]
+    stops: list[Standing]
+
+    def waits(self, run: Run, isolation: str, room: Room) -> Waits | None:
+        """Why a run does not start now; None where it may. `isolation` is what it was admitted on, of its frozen record, which lists do not
+        load."""
+        wants = asked(
+            slots=run.slots, isolation=isolation, asked_by=run.requested_by.label, may_launch=run.requested_by_id in self.may_launch,
+            budget=lacks_budget(run, self.stops),
+        )  # fmt: skip
+        return what_holds(wants, room, self.at_once)
+
+
+def conditions(now: datetime) -> Conditions:
+    return Conditions(runs_at_once(), launchers(), windows(now))
+
+
+def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "") -> Asked:
+    """What one run wants, or runs that are alike."""
     return Asked(
-        slots=run.slots,
+        slots=slots,
         isolation=isolation,
         isolation_words=isolation_words(isolation),
-        asked_by=run.requested_by.label,
+        asked_by=asked_by,
         asker_may_launch=may_launch,
         budget=budget,
     )
@@ -71,9 +96,12 @@ def isolation_words(isolation: str) -> str:
 
 def windows(now: datetime) -> list[Standing]:
     """The hard stops of windows of the calendar, and what stands against them."""
-    if not Limit.objects.filter(mode=Limit.Mode.STOP, window__in=CALENDAR).exists():
-        return []
-    return [standing for standing in standings(now=now) if standing.mode == Limit.Mode.STOP and standing.window in CALENDAR]
+    return stops_of(standings(now=now, spans=CALENDAR))
+
+
+def stops_of(limits: Iterable[Standing]) -> list[Standing]:
+    """The hard stops of windows of the calendar among limits."""
+    return [standing for standing in limits if standing.mode == Limit.Mode.STOP and standing.window in CALENDAR]
 
 
 def lacks_budget(run: Run, stops: list[Standing]) -> str:

@@ -5,7 +5,6 @@ from django.shortcuts import render
 
 from runs.models import Artifact
 from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
-from workspaces.access import Kind, Permission
 from workspaces.downloads import attachment
 from workspaces.pages import PageRequest
 from workspaces.queries.paging import BadCursor
@@ -32,8 +31,7 @@ def artifact_list(request: PageRequest) -> HttpResponseBase:
 
 def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
     found = Artifact.objects.find(artifact, "blob", "run__agent", "run__agent_version", "run__requested_by")
-    sees = {kind.value: request.rights.allows(Permission.VIEW, kind) for kind in (Kind.RUN, Kind.EVALUATION, Kind.DATASET)}
-    return render(request, "runs/artifact.html", {"artifact": found, "uses": uses_of_artifact(found), "sees": sees})
+    return render(request, "runs/artifact.html", {"artifact": found, "uses": uses_of_artifact(found)})
 
 
 def artifact_file(request: PageRequest, artifact: str) -> HttpResponseBase:

@@ -138,7 +138,8 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
             (row, [row.parameters[name] for name in table.axes], [row.metrics.get(key) for key in table.metrics], row.seconds(now))
             for row in table.rows
         ],
-        "heads": [(key, "high" if key == table.by and table.descends else "low") for key in table.metrics],
+        # Another head asks for what its metric's name says is good, the one that orders now for the other way round.
+        "heads": [(key, ("high" if table.descends else "low") if key == table.by else None) for key in table.metrics],
         "chart": parallel([*drawn, table.result], members, descends=table.descends),
         "is_cut": progress.launched > len(table.rows),
         "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,
