@@ -98,8 +98,8 @@ GARBAGE = [
     "{reader}-0-9999999999",  # ahead of time
     "{reader}-99999999999-99999999999",
     "{reader}-0-1;drop",
-    f"000000000000-{BEGIN - 7200}-{BEGIN - 3600}",  # of somebody else
-    f"{{reader}}-1-{BEGIN - 3600}",  # longer ago than a cookie is kept
+    "000000000000-{two_hours_ago}-{hour_ago}",  # of somebody else
+    "{reader}-1-{hour_ago}",  # longer ago than a cookie is kept
     "a" * 3000,
 ]
 
@@ -108,7 +108,7 @@ GARBAGE = [
 def test_what_is_no_sound_note_counts_as_none(laboratory: Laboratory, at: At, value: str) -> None:
     client = client_of(laboratory.owner)
     assert laboratory.owner.user is not None
-    client.cookies["visits"] = value.format(reader=laboratory.owner.user.pk.hex[-12:])
+    client.cookies["visits"] = value.format(reader=laboratory.owner.user.pk.hex[-12:], hour_ago=BEGIN - 3600, two_hours_ago=BEGIN - 7200)
     at(0)
     assert DAY_AGO in look(client)
     assert visits(client) == (None, 0)
