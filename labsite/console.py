@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, reverse
 
 from labsite import health
-from labsite.console_forms import EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm
+from labsite.console_forms import EngineChangeForm, EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm
 from runs.queue import depths
 from workspaces import scope
 from workspaces.access import SiteRole, people_groups
@@ -196,11 +196,10 @@ def engine_accept(request: PageRequest, engine: str) -> HttpResponse:
 
 
 def engine_change(request: PageRequest, engine: str) -> HttpResponse:
-    given = {name: request.POST[name][:4000] for name in ("slots", "host_key") if request.POST.get(name, "").strip()}
-    slots = given.get("slots", "")
-    if slots and not (slots.isascii() and slots.isdigit() and len(slots) < 6):
-        raise Refusal("Slots are a whole number.", field="slots")
-    change_engine(actor=request.actor, slug=engine, slots=int(slots) if slots else None, host_key=given.get("host_key"))
+    form = EngineChangeForm(request.POST)
+    if not form.is_valid():
+        raise Refusal(*(f"{form.fields[name].label}: {words}" for name, found in form.errors.items() for words in found))
+    change_engine(actor=request.actor, slug=engine, slots=form.cleaned_data["slots"], host_key=form.cleaned_data["host_key"] or None)
     return redirect("console-engine-list")
 
 

@@ -48,3 +48,10 @@ class EngineForm(forms.Form):
 
     def clean_port(self) -> int:
         return self.cleaned_data["port"] or 22
+
+
+class EngineChangeForm(forms.Form):
+    """What of an engine can be put right; an empty field leaves it as it is."""
+
+    slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once", required=False)
+    host_key = forms.CharField(max_length=4000, label="Host key", required=False)

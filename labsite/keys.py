@@ -47,11 +47,14 @@ class SecretsKeys:
         newest, key = self.newest()
         if newest == name:
             return key
-        return self._read_older().get(name)
+        try:
+            return self._older(name).read_bytes()
+        except FileNotFoundError:  # never held, or destroyed this moment
+            return None
 
     def older(self) -> list[str]:
         """Names of keys that a rotation has replaced and that are not destroyed yet."""
-        return sorted(self._read_older())
+        return sorted(path.name.split(".")[1] for path in self._newest.parent.glob("secrets.*.key"))
 
     def renew(self) -> str:
         """Put a fresh key in the place of the newest, which is kept beside it. Two that renew at once do so one after the other."""
@@ -77,10 +80,6 @@ class SecretsKeys:
 
     def _older(self, name: str) -> Path:
         return self._newest.with_name(f"secrets.{name}.key")
-
-    def _read_older(self) -> dict[str, bytes]:
-        keys = [path.read_bytes() for path in self._newest.parent.glob("secrets.*.key")]
-        return {_name_of(key): key for key in keys}
 
     def _settle(self) -> None:
         """Names of files are on the disk only once their folder is."""

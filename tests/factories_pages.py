@@ -11,7 +11,7 @@ from runs.models import Artifact, Attempt, Evaluation, MetricChunk, MetricSeries
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, command
-from workspaces.commands.blob import keep_blob, receive_file
+from workspaces.commands.blob import keep_blobs, receive_file
 from workspaces.verbs import Verb
 
 HOSTILE = '</title><script>alert(1)</script>" onload="x'
@@ -120,7 +120,7 @@ def add_line(attempt: Attempt, number: int, type: str, **body: Any) -> RunLine: 
 @command(Verb.ARTIFACT_STORED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def add_artifact(event: Draft, /, *, actor: Actor, run: Run, path: str, content: bytes, kind: str = "file") -> Artifact:
     file = receive_file("file", [content])
-    blob = keep_blob(event, file.sha256, file.bytes)
+    blob = keep_blobs(event, [file])[file.sha256]
     artifact = Artifact.objects.create(run=run, path=path, name=path.rsplit("/", 1)[-1][:250], kind=kind, blob=blob)
     event.created(artifact)
     return artifact

@@ -17,6 +17,7 @@ from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import NotFound, User, Workspace
 from workspaces.queries.approval import count_for
 from workspaces.queries.notification import Bar, bar_of
+from workspaces.queries.paging import BadCursor
 from workspaces.queries.workspace import find_workspace
 from workspaces.site_audit import record_site_denial
 
@@ -77,6 +78,8 @@ def page(
             except NotFound as missing:
                 _record(asked, permission=Permission.VIEW, kind=missing.noun)
                 raise Http404 from None
+            except BadCursor:
+                raise Http404 from None  # a place of another list; views that begin anew instead catch it themselves
             except Denied as denied:
                 _record(asked, permission=denied.permission, kind=denied.kind)
                 return render(request, "403.html", {"denied": denied}, status=403)
@@ -189,15 +192,22 @@ def context(request: HttpRequest) -> dict[str, Any]:
     actor: Actor | None = getattr(request, "actor", None)
     rights: Rights = getattr(request, "rights", NONE)
     workspace: Workspace | None = getattr(request, "workspace", None) if rights.may_enter and scope.is_open() else None
-    waiting = count_for(actor, rights) if workspace and actor else 0
-    bar = bar_of(actor, rights, is_in_workspace=workspace is not None) if actor else Bar([])
+
+    # Asked for when the bar and the rail are drawn: a part of a page, which is asked for every few seconds, has neither.
+    @functools.cache
+    def bar() -> Bar:
+        return bar_of(actor, rights, is_in_workspace=workspace is not None) if actor else Bar([])
+
+    def rail() -> list[dict[str, Any]]:
+        return _rail(request, workspace, rights, count_for(actor, rights) if actor else 0) if workspace else []
+
     return {
         "workspace": workspace,
         "actor": actor,
         "may": May(rights),
-        "rail": _rail(request, workspace, rights, waiting) if workspace else [],
-        "unseen": bar.unseen_words,
-        "my_workspaces": [{"name": name, "slug": slug, "url": reverse("home", args=[slug])} for name, slug in bar.workspaces],
+        "rail": functools.cache(rail),
+        "unseen": lambda: bar().unseen_words,
+        "my_workspaces": lambda: [{"name": name, "slug": slug, "url": reverse("home", args=[slug])} for name, slug in bar().workspaces],
     }
 
 

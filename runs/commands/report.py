@@ -20,7 +20,7 @@ from workspaces import ids
 from workspaces.access import Actor
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
-from workspaces.commands.blob import StoredFile, keep_blob
+from workspaces.commands.blob import StoredFile, keep_blobs
 from workspaces.verbs import Verb
 
 
@@ -83,7 +83,7 @@ def store_artifact(
         raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
     if Artifact.objects.filter(run=run, path=file.path).exists():
         raise Refusal(f"{file.path} is kept already; an artifact is not overwritten.", field="path")
-    blob = keep_blob(event, file.sha256, file.bytes)
+    blob = keep_blobs(event, [file])[file.sha256]
     artifact = Artifact.objects.create(
         id=id or ids.uuid7(), run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
     )

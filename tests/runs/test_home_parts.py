@@ -18,7 +18,7 @@ from tests.factories_registry import TABLE
 from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, command
-from workspaces.commands.blob import keep_blob, receive_file
+from workspaces.commands.blob import keep_blobs, receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.commands.limit import set_limit
 from workspaces.commands.live_dataset import cut_window, make_live
@@ -37,7 +37,7 @@ def add_piece(event: Draft, /, *, actor: Actor, dataset: Dataset, number: int, r
     file = receive_file("file", [f"piece {number}".encode()])
     piece = DatasetPiece(
         dataset=dataset, number=number, path=f"{number}.txt", records=records, made_by_run_id=dataset.pk,
-        blob=keep_blob(event, file.sha256, file.bytes), **values,
+        blob=keep_blobs(event, [file])[file.sha256], **values,
     )  # fmt: skip
     piece.save()
     event.created(piece)

@@ -13,7 +13,7 @@ from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import live_dataset
-from workspaces.commands.blob import keep_blob
+from workspaces.commands.blob import keep_blobs
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.live_dataset import Piece, cut_window, grow, make_live
 from workspaces.models import AuditEvent, Dataset, DatasetPiece, DatasetVersion, EventPayload, IdempotencyKey, User, Workspace
@@ -28,7 +28,7 @@ Lab = tuple[Workspace, Actor, Dataset]
 def end_run(event: Draft, *, actor: Actor, dataset: Dataset, by: User, files: dict[str, tuple[bytes, int]], run_id: uuid.UUID) -> int:
     """What the end of a run does with the pieces that it made."""
     received = {path: stored(path, content) for path, (content, _) in files.items()}
-    pieces = [Piece(path, keep_blob(event, received[path].sha256, received[path].bytes), records) for path, (_, records) in files.items()]
+    pieces = [Piece(path, keep_blobs(event, [received[path]])[received[path].sha256], records) for path, (_, records) in files.items()]
     return len(grow(event, dataset=dataset, pieces=pieces, run_id=run_id, by=by))
 
 

@@ -167,3 +167,9 @@ def test_the_agents_and_pools_that_need_it_are_shown(lab: Laboratory, client: Cl
     with as_owner(), lab.opened():
         Pool.objects.filter(slug="local").update(secret=Secret.objects.get())
     assert "pool that is entered with it" in client.get(BASE + "HF_TOKEN/").content.decode()
+
+
+def test_a_strange_place_in_the_list_of_uses_is_not_there(lab: Laboratory, client: Client) -> None:
+    made = client.post(BASE + "new/", {"name": "HF_TOKEN", "kind": "value", "value": CANARY, "description": "", **ALLOWED})
+    assert client.get(made["Location"]).status_code == 200
+    assert client.get(made["Location"] + "?after=x").status_code == 404

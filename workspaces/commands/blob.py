@@ -144,11 +144,6 @@ def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = Tru
     return rows | {blob.sha256: blob for blob in found}
 
 
-def keep_blob(event: Draft, sha256: str, bytes: int) -> Blob:  # noqa: A002  # the word of the column
-    """`keep_blobs` of one file that has no path yet."""
-    return keep_blobs(event, [StoredFile("The file", sha256, bytes)])[sha256]
-
-
 def stored_bytes() -> int:
     """Bytes that the workspace's rows name, each content once."""
     return int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)

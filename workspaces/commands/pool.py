@@ -68,6 +68,7 @@ def bind_pool(
     if id is not None:
         pool.pk = id
     _check(pool, machine)
+    _check_currency(pool)
     _check_isolation(pool, machine)
     _check_far(pool, machine)
     if pool.is_default:
@@ -100,6 +101,8 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
         machine = Engine.objects.get(pk=proposed.engine_id)
         _check(proposed, machine)
         _check_far(proposed, machine)
+        if changed.get("currency", pool.currency) != pool.currency:
+            _check_currency(proposed)
         if "isolation" in changed:
             _check_isolation(proposed, machine)
         if proposed.is_default and not proposed.is_accepting:
@@ -126,6 +129,10 @@ def _check(pool: Pool, engine: Engine) -> None:
         raise Refusal("A GPU-hour costs from 0 to 1,000,000.", field="price_micros_per_gpu_hour")
     if not (len(pool.currency) == 3 and pool.currency.isascii() and pool.currency.isalpha() and pool.currency.isupper()):
         raise Refusal("A currency is written with its three letters, such as EUR (ISO 4217).", field="currency")
+
+
+def _check_currency(pool: Pool) -> None:
+    """What runs cost is added up over all pools, closed ones too: their runs stand in the same ledger."""
     other = Pool.objects.exclude(pk=pool.pk).exclude(currency=pool.currency).values_list("currency", flat=True).first()
     if other is not None:
         raise Refusal(

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -11,7 +11,7 @@ from django.utils import timezone
 from workspaces import ids, sealing
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.registry import clean, insert
+from workspaces.commands.registry import change_fields, clean, insert_all
 from workspaces.models import (
     Agent,
     AgentVersion,
@@ -33,8 +33,12 @@ RESERVED = "LABSITE_"  # names of what labsite itself puts beside them
 MAX_DAYS = 3650
 UNCHANGED = -1  # of `rotate_after_days`, since None is a value
 
-Allowed: TypeAlias = SecretAgent | SecretPool | SecretBenchmark
-R = TypeVar("R", Agent, Pool, Benchmark)
+# Who may read a secret, and for what: lists by name, the table of each and what its rows point at.
+LISTS: dict[str, tuple[type[SecretAgent | SecretPool | SecretBenchmark], str]] = {
+    "agents": (SecretAgent, "agent"),
+    "pools": (SecretPool, "pool"),
+    "benchmarks": (SecretBenchmark, "benchmark"),
+}
 
 
 @command(Verb.SECRET_CREATED, needs=Permission.MANAGE_SECRET, kind=Kind.SECRET)
@@ -111,14 +115,13 @@ def change_secret(
     row = _locked(secret)
     event.reason = reason.strip()[:1000]
     event.about = row
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     if description is not None and description.strip() != row.description:
         values["description"] = description.strip()
     if rotate_after_days != UNCHANGED and _days(rotate_after_days) != row.rotate_after_days:
         values["rotate_after_days"] = rotate_after_days
     if values:
-        event.change(row, **values)
-        clean(row)
+        row = change_fields(event, row, values.keys(), values)
     is_moved = _allow(event, row, agents=agents, pools=pools, benchmarks=benchmarks)
     if not values and not is_moved:
         raise Refusal("Nothing would change.")
@@ -220,40 +223,23 @@ def _days(days: int | None) -> int | None:
     return days
 
 
-def _allow(
-    event: Draft, secret: Secret, *, agents: Iterable[Agent] | None, pools: Iterable[Pool] | None, benchmarks: Iterable[Benchmark] | None
-) -> bool:
+def _allow(event: Draft, secret: Secret, **lists: Iterable[Agent | Pool | Benchmark] | None) -> bool:
     """Make the lists of who may read it what is given, None leaves one as it is; was anything changed?"""
     moved = False
-    if agents is not None:
-        kept = {row.agent_id: row for row in SecretAgent.objects.filter(secret=secret).select_related("agent")}
-        moved |= _settle(event, secret, "agents", agents, {key: (row, row.agent.slug) for key, row in kept.items()})
-    if pools is not None:
-        on = {row.pool_id: row for row in SecretPool.objects.filter(secret=secret).select_related("pool")}
-        moved |= _settle(event, secret, "pools", pools, {key: (row, row.pool.slug) for key, row in on.items()})
-    if benchmarks is not None:
-        for_these = {row.benchmark_id: row for row in SecretBenchmark.objects.filter(secret=secret).select_related("benchmark")}
-        moved |= _settle(event, secret, "benchmarks", benchmarks, {key: (row, row.benchmark.slug) for key, row in for_these.items()})
+    for name, wanted in lists.items():
+        if wanted is not None:
+            moved |= _settle(event, secret, name, wanted)
     return moved
 
 
-def _settle(event: Draft, secret: Secret, name: str, wanted: Iterable[R], kept: dict[Any, tuple[Allowed, str]]) -> bool:
+def _settle(event: Draft, secret: Secret, name: str, wanted: Iterable[Agent | Pool | Benchmark]) -> bool:
+    model, field = LISTS[name]
     rows = {row.pk: row for row in wanted}
+    kept = {getattr(row, field).pk: row for row in model.objects.filter(secret=secret).select_related(field)}
     for key in kept.keys() - rows.keys():
-        event.deleting(kept[key][0])
-        kept[key][0].delete()
-    for key in rows.keys() - kept.keys():
-        insert(event, _allowed(secret, rows[key]))
-    before, after = sorted(slug for _, slug in kept.values()), sorted(row.slug for row in rows.values())
+        event.deleting(kept[key])
+        kept[key].delete()
+    insert_all(event, [model(secret=secret, **{field: rows[key]}) for key in sorted(rows.keys() - kept.keys())])
+    before, after = sorted(getattr(row, field).slug for row in kept.values()), sorted(row.slug for row in rows.values())
     event.note(secret, {name: (before, after)})
     return before != after
-
-
-def _allowed(secret: Secret, row: Agent | Pool | Benchmark) -> Allowed:
-    match row:
-        case Agent():
-            return SecretAgent(secret=secret, agent=row)
-        case Pool():
-            return SecretPool(secret=secret, pool=row)
-        case Benchmark():
-            return SecretBenchmark(secret=secret, benchmark=row)

@@ -1,8 +1,10 @@
 """The installation's key that wraps the data keys of all workspaces: a fresh one in its place, the old one destroyed once nothing needs it."""
 
+import functools
 from collections.abc import Collection
 
 from django.conf import settings
+from django.db import transaction
 
 from workspaces.access import Actor, SiteRole
 from workspaces.models import Installation
@@ -27,4 +29,4 @@ def destroy_keys(event: SiteDraft, *, actor: Actor, names: Collection[str]) -> N
     """Destroy older keys by which, as the caller has seen, no data key is wrapped. Backups that need them cannot be read from then on."""
     event.details["keys"] = sorted(names)
     for name in names:
-        settings.SECRETS_KEYS.destroy(name)
+        transaction.on_commit(functools.partial(settings.SECRETS_KEYS.destroy, name))  # not before that is on record

@@ -88,10 +88,18 @@ def matching(filters: Filters) -> "QuerySet[AuditEvent]":
             raise Refusal(f"No event here changed anything known as {filters.subject}.", field="subject")
         rows = rows.filter(Exists(subjects.filter(event_id=OuterRef("pk"))))
     if filters.since:
-        before = AuditEvent.objects.filter(recorded_at__lt=filters.since - LONGEST_COMMAND).order_by("-recorded_at").values("sequence")[:1]
+        before = (
+            AuditEvent.objects.filter(recorded_at__lt=_beside(filters.since, -LONGEST_COMMAND))
+            .order_by("-recorded_at")
+            .values("sequence")[:1]
+        )
         rows = rows.filter(recorded_at__gte=filters.since, sequence__gt=Coalesce(Subquery(before), 0))
     if filters.until:
-        after = AuditEvent.objects.filter(recorded_at__gte=filters.until + LONGEST_COMMAND).order_by("recorded_at").values("sequence")[:1]
+        after = (
+            AuditEvent.objects.filter(recorded_at__gte=_beside(filters.until, LONGEST_COMMAND))
+            .order_by("recorded_at")
+            .values("sequence")[:1]
+        )
         rows = rows.filter(recorded_at__lt=filters.until, sequence__lt=Coalesce(Subquery(after), 2**62))
     if filters.request:
         if not rows.filter(request_id=filters.request).exists():
@@ -185,6 +193,14 @@ def _key_of(text: str) -> uuid.UUID | None:
             except NotFound:
                 return None
     return None
+
+
+def _beside(moment: datetime, by: timedelta) -> datetime:
+    """The moment so much earlier or later, or itself at the ends of all time."""
+    try:
+        return moment + by
+    except OverflowError:
+        return moment
 
 
 def _moment(text: str, name: str, zone: str) -> datetime | None:

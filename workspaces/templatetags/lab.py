@@ -58,6 +58,7 @@ STATES = {
     "archived": ("idle", "archived"),
     "declared": ("idle", "declared"),
     "revoked": ("idle", "revoked"),
+    "due": ("attention", "new value due"),
     "incomplete": ("attention", "not complete"),
 }
 

@@ -19,7 +19,7 @@ from workspaces.views.csv_file import Piece, csv_file
 
 ROWS = 50
 # Kinds of objects whose page has the name of the kind, and those that stand in a list.
-PAGES = ("run", "sweep", "artifact", "benchmark", "dataset", "agent", "pool", "approval")
+PAGES = ("run", "sweep", "artifact", "benchmark", "dataset", "agent", "pool", "approval", "secret")
 LISTS = {"ledgerentry": "ledger", "ledgeraccount": "budget", "limit": "budget", "membership": "member-list", "objective": "objective"}
 DAY = (0, 10)  # lengths of what a date field can hold; moments are asked for by address
 CSV_HEAD = (

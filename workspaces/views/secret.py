@@ -16,8 +16,6 @@ from workspaces.queries.secret import dependents, find_secret, held_uses, pools_
 from workspaces.secret_value import ssh_fingerprint
 from workspaces.views.form_page import form_page
 
-MOST_CHOICES = 500
-
 
 def secret_list(request: PageRequest) -> HttpResponseBase:
     rows = secret_rows()
@@ -109,9 +107,9 @@ def secret_revoke(request: PageRequest, secret: str) -> HttpResponseBase:
 
 def _choices() -> dict[str, Any]:
     return {
-        "agents": list(Agent.objects.order_by("slug")[:MOST_CHOICES]),
-        "pools": list(Pool.objects.order_by("slug")[:MOST_CHOICES]),
-        "benchmarks": list(Benchmark.objects.order_by("slug")[:MOST_CHOICES]),
+        "agents": list(Agent.objects.only("slug").order_by("slug")),
+        "pools": list(Pool.objects.only("slug").order_by("slug")),
+        "benchmarks": list(Benchmark.objects.only("slug").order_by("slug")),
     }
 
 
