@@ -8,14 +8,13 @@ from typing import Any, Protocol, cast
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import URLPattern, path, reverse
 from django_htmx.middleware import HtmxDetails
 
 from workspaces import scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import NotFound, User, Workspace
-from workspaces.queries.approval import count_for
 from workspaces.queries.notification import Bar, bar_of
 from workspaces.queries.paging import BadCursor
 from workspaces.queries.workspace import find_workspace
@@ -199,7 +198,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
         return bar_of(actor, rights, is_in_workspace=workspace is not None) if actor else Bar([])
 
     def rail() -> list[dict[str, Any]]:
-        return _rail(request, workspace, rights, count_for(actor, rights) if actor else 0) if workspace else []
+        return _rail(request, workspace, rights, bar().waiting_words) if workspace else []
 
     return {
         "workspace": workspace,
@@ -211,7 +210,12 @@ def context(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: int) -> list[dict[str, Any]]:
+@functools.lru_cache(maxsize=1000)
+def _address(name: str, slug: str) -> str:
+    return reverse(name, args=[slug])
+
+
+def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: str) -> list[dict[str, Any]]:
     here = request.resolver_match.url_name if request.resolver_match else ""
     noun = (here or "").split("-")[0]
     groups = []
@@ -220,16 +224,12 @@ def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: i
         for words, name, needs in entries:
             if not rights.allows(needs):
                 continue
-            try:
-                url = reverse(name, args=[workspace.slug])
-            except NoReverseMatch:
-                continue
             items.append(
                 {
                     "label": words,
-                    "url": url,
+                    "url": _address(name, workspace.slug),
                     "current": noun == name.split("-")[0],
-                    "count": waiting if name == "approval-list" and waiting else None,
+                    "count": waiting if name == "approval-list" else "",
                 }
             )
         if items:

@@ -7,6 +7,8 @@ from django.db.models import Count, Min, Sum
 from runs.models import Run, RunInput
 from workspaces.models import Dataset, DatasetPiece
 
+USE_SHOWS = ("run__name", "run__status", "run__created_at", "run__agent__name", "dataset_version__number")
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetUse:
@@ -17,8 +19,9 @@ class DatasetUse:
 def uses_of(dataset: Dataset, *, limit: int = 20) -> tuple[list[DatasetUse], int]:
     """The newest runs that read the dataset, and how many did in all (a run once for each version it read)."""
     inputs = RunInput.objects.filter(dataset_version__dataset=dataset)
-    rows = inputs.select_related("run__agent", "dataset_version").order_by("-created_at", "-pk")[:limit]
-    return [DatasetUse(row.run, row.dataset_version.number) for row in rows], inputs.count()
+    rows = list(inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")[:limit])
+    count = len(rows) if len(rows) < limit else inputs.count()
+    return [DatasetUse(row.run, row.dataset_version.number) for row in rows], count
 
 
 @dataclass(frozen=True, slots=True)

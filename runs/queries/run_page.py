@@ -18,15 +18,16 @@ from workspaces.models import Approval, AuditEvent, EventSubject, LedgerEntry, N
 from workspaces.units import duration
 
 LINES_SHOWN = 200
-# What pages say of the things that a run points at. Certificate and the run that it tries again are read where they are shown: each table
+# What pages say of the things that a run points at. Certificate, sweep and the run that it tries again are read where they are shown: each table
 # more in this join costs milliseconds of planning, twelve of them cost thirty.
-RELATED = ("benchmark", "contract", "agent", "agent_version", "pool", "requested_by", "sweep")
+RELATED = ("benchmark", "contract", "agent", "agent_version", "pool", "requested_by")
 SHOWN_OF_RELATED = (
     *("benchmark__slug", "benchmark__name", "contract__benchmark_id", "contract__version", "contract__metric", "contract__unit"),
     *("contract__direction", "agent__slug", "agent__name", "agent_version__number", "agent_version__content_hash", "pool__slug"),
-    *("requested_by__username", "requested_by__display_name", "sweep__name"),
+    *("requested_by__username", "requested_by__display_name"),
 )
 OWN_FIELDS = tuple(field.name for field in Run._meta.concrete_fields)
+ATTEMPT_FIELDS = tuple(field.name for field in Attempt._meta.concrete_fields)
 SCORE_FIELDS = tuple(field.name for field in Evaluation._meta.concrete_fields)
 SUBJECT_FIELDS = ("subject_artifact__name", "subject_artifact__path")
 SEEN = ("attempt_id", "observed", "observed_reason", "progress_done", "progress_total", "progress_text")
@@ -138,7 +139,7 @@ def inputs_of(run: Run) -> list[RunInput]:
 
 def attempts_of(run: Run) -> list[Attempt]:
     """Its attempts, the oldest first."""
-    return list(run.attempts.select_related("pool").order_by("number"))
+    return list(run.attempts.select_related("pool").only(*ATTEMPT_FIELDS, "pool__slug").order_by("number"))
 
 
 @dataclass(frozen=True, slots=True)

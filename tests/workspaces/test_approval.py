@@ -19,7 +19,7 @@ from workspaces.audit import Denied, Refusal
 from workspaces.commands.token import create_token
 from workspaces.commands.workspace import configure_workspace
 from workspaces.models import Approval, ApprovalVote, AuditEvent
-from workspaces.queries.approval import asked, count_for
+from workspaces.queries.approval import asked, waiting_for
 from workspaces.verbs import Verb
 
 CONTENT: dict[str, Any] = {
@@ -202,7 +202,9 @@ def test_whatever_is_asked_can_be_shown(asking: Asking, content: Any) -> None:
 @pytest.mark.django_db
 def test_the_inbox_counts_only_what_this_person_may_decide(asking: Asking) -> None:
     def counts() -> list[int]:
-        return [count_for(actor, rights_of(actor, scope.current_id())) for actor in (asking.researcher, asking.approver, asking.owner)]
+        return [
+            waiting_for(actor, rights_of(actor, scope.current_id())).count() for actor in (asking.researcher, asking.approver, asking.owner)
+        ]
 
     assert counts() == [0, 0, 0]
     approval = asking.ask(quorum=2)

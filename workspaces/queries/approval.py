@@ -35,13 +35,13 @@ def approvals(*, status: str = "") -> "QuerySet[Approval]":
     return rows.filter(status=status) if status else rows
 
 
-def count_for(actor: Actor, rights: Rights) -> int:
-    """How many open requests wait for this person's word: those that they did not ask for and have not decided on. What was asked for through a
-    token of theirs counts, and says on its page why it is another's; asking the record for each would cost every page."""
+def waiting_for(actor: Actor, rights: Rights) -> "QuerySet[Approval]":
+    """Open requests that wait for this person's word: those that they did not ask for and have not decided on. What was asked for through a
+    token of theirs is among them, and says on its page why it is another's; asking the record for each would cost every page."""
     if actor.user is None or not rights.allows(Permission.APPROVE, Kind.APPROVAL):
-        return 0
+        return Approval.objects.none()
     waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=timezone.now()).exclude(requested_by=actor.user)
-    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=actor.user).values("approval")).count()
+    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=actor.user).values("approval"))
 
 
 def title_of(approval: Approval) -> str:

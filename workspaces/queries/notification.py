@@ -1,6 +1,7 @@
 """What a person was told in the open workspace, and how much of it they have not seen."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Func, IntegerField, QuerySet
@@ -9,6 +10,7 @@ from django.urls import reverse
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission, Rights, entered_by
 from workspaces.models import Approval, NotFound, Notification
+from workspaces.queries.approval import waiting_for
 
 KINDS = {"run": Kind.RUN, "sweep": Kind.RUN, "approval": Kind.APPROVAL}  # what one must be allowed to see to be told of it
 MOST = 100  # unseen ones are counted so far: the bar says 99+
@@ -30,14 +32,20 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What the bar of every page says: (name, slug) of the workspaces that one may enter, and how much is unseen in the open one."""
+    """What bar and rail of every page say: (name, slug) of the workspaces that one may enter; how much is unseen in the open one, and how many
+    requests there wait for one's word, both as far as they are counted."""
 
     workspaces: list[tuple[str, str]]
     unseen: int = 0
+    waiting: int = 0
 
     @property
     def unseen_words(self) -> str:
-        return f"{MOST - 1}+" if self.unseen >= MOST else str(self.unseen or "")
+        return _words(self.unseen)
+
+    @property
+    def waiting_words(self) -> str:
+        return _words(self.waiting)
 
 
 def told_to(actor: Actor, rights: Rights) -> "QuerySet[Notification]":
@@ -68,16 +76,26 @@ def up_to(rows: "QuerySet[Notification]", newest: Notification) -> "QuerySet[Not
 
 
 def bar_of(actor: Actor, rights: Rights, *, is_in_workspace: bool) -> Bar:
-    """Asked on every page, so it is one look at the database: the unseen are counted, as far as the bar counts, within the switcher's query."""
+    """Asked on every page, so it is one look at the database: what is counted is counted within the switcher's query."""
     if actor.user is None:
         return Bar([])
     entered = entered_by(actor.user)
-    if not is_in_workspace or not _kinds(rights):
+    if not is_in_workspace:
         return Bar(list(entered.values_list("name", "slug")))
-    unseen = told_to(actor, rights).filter(seen_at=None).values("pk")[:MOST]
-    count = Func(ArraySubquery(unseen), function="cardinality", output_field=IntegerField())
-    rows = list(entered.annotate(unseen=count).values_list("name", "slug", "unseen"))
-    return Bar([(name, slug) for name, slug, _ in rows], rows[0][2] if rows else 0)
+    asked: dict[str, QuerySet[Any]] = {"unseen": told_to(actor, rights).filter(seen_at=None), "waiting": waiting_for(actor, rights)}
+    counted = {name: _number_of(rows) for name, rows in asked.items() if not rows.query.is_empty()}
+    rows = list(entered.annotate(**counted).values("name", "slug", *counted))
+    found = rows[0] if rows else {}
+    return Bar([(row["name"], row["slug"]) for row in rows], found.get("unseen", 0), found.get("waiting", 0))
+
+
+def _number_of(rows: "QuerySet[Any]") -> Func:
+    """How many they are, as far as the bar counts."""
+    return Func(ArraySubquery(rows.values("pk")[:MOST]), function="cardinality", output_field=IntegerField())
+
+
+def _words(number: int) -> str:
+    return f"{MOST - 1}+" if number >= MOST else str(number or "")
 
 
 def shown(rows: "list[Notification]", slug: str) -> list[Told]:
