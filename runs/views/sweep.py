@@ -10,6 +10,7 @@ from runs.commands.sweep import create_sweep, may_stop, stop
 from runs.forms.sweep import PREFIX, SweepForm
 from runs.models import Sweep
 from runs.parallel import parallel
+from runs.queries.compare import CURVED_RUNS
 from runs.queries.launch_choices import launch_choices
 from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
@@ -142,6 +143,7 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
         "heads": [(key, ("high" if table.descends else "low") if key == table.by else None) for key in table.metrics],
         "chart": parallel([*drawn, table.result], members, descends=table.descends),
         "is_cut": progress.launched > len(table.rows),
+        "compared": [row.run.public_id for row in table.rows[:CURVED_RUNS]],
         "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,
         "may_stop": may_stop(request.actor, request.rights, sweep),
     }

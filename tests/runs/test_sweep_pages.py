@@ -124,6 +124,10 @@ def test_the_page_ranks_members_and_shows_what_was_varied(laboratory: Laboratory
         assert re.search(r"Best accuracy.{0,300}0\.90", shown, re.DOTALL), "what orders the table says nothing about the best score"
     assert ('?by=loss"' in page, "by=loss&amp;best=high" in by_loss) == (True, True)
     assert by_loss.index(runs[1].public_id) < by_loss.index(runs[0].public_id), "a loss is better low without being told"
+    compared = re.findall(r'name="run" value="([^"]+)"', by_loss)
+    assert compared[:2] == [runs[1].public_id, runs[0].public_id], "a comparison takes the members in the table's order"
+    side_by_side = client.get("/workspaces/lab/runs/compare/", {"run": compared}).content.decode()
+    assert all(run.public_id in side_by_side for run in runs)
     text = b"".join(client.get(f"/workspaces/lab/sweeps/{sweep.public_id}/csv/")).decode()
     assert text.splitlines()[0] == "member,run,state,rate,width,accuracy,standard error,loss,GPU ms spent"
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == ["3", "1", "2", "4"]
