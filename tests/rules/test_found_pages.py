@@ -21,6 +21,6 @@ def test_whoever_is_led_to_a_page_by_its_id_may_enter_it() -> None:
     with scope.open_workspace(workspace.pk):
         for model, permission, kind, url in PAGES:
             match = resolve(url(rows[model._meta.label], workspace.slug).partition("?")[0])
-            door = DOORS[match.url_name]
+            door = DOORS[str(match.url_name)]
             assert door["needs"] == permission, model
             assert door["kind"] == kind or model.__name__ in ALSO, f"{model.__name__}: {door['kind']} is not {kind}"
