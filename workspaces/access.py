@@ -1,12 +1,13 @@
 """Who may: permissions, roles, kinds, actors and the rights of an actor in a workspace (contracts.md A). The only door to django-guardian."""
 
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from django.contrib.auth import models as auth
 from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
-from guardian.shortcuts import assign_perm, remove_perm
 
 from workspaces import scope
 from workspaces.models import ActorKind, Membership, User, Workspace, WorkspaceGroupPermission
@@ -195,10 +196,21 @@ def people_groups() -> "QuerySet[Group]":
 
 def make_role_groups(workspace: Workspace) -> None:
     """Make the seven role groups of a new workspace and grant each its permissions on it. Part of the command that creates the workspace."""
-    for role, permissions in ROLES.items():
-        group = Group.objects.create(name=_group_name(workspace.pk, role))
-        for permission in sorted(permissions):
-            assign_perm(permission.value, group, workspace)
+    groups = Group.objects.bulk_create([Group(name=_group_name(workspace.pk, role)) for role in ROLES])
+    _grant(dict(zip(groups, ROLES.values(), strict=True)), workspace.pk)
+
+
+def _grant(asked: Mapping[Group, Iterable[Permission]], workspace_id: uuid.UUID) -> None:
+    """guardian's `assign_perm` for many groups and permissions at once: its grants as rows."""
+    known = {
+        row.codename: row for row in auth.Permission.objects.filter(content_type__app_label="workspaces", content_type__model="workspace")
+    }
+    rows = [
+        WorkspaceGroupPermission(group=group, permission=known[permission.value], content_object_id=workspace_id)
+        for group, permissions in asked.items()
+        for permission in sorted(permissions)
+    ]
+    WorkspaceGroupPermission.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def give_role(member: Membership) -> None:
@@ -206,9 +218,7 @@ def give_role(member: Membership) -> None:
     if member.user is not None:
         member.user.groups.add(role_group(scope.current_id(), member.role))
     elif member.group is not None:
-        workspace = Workspace.objects.get(pk=scope.current_id())
-        for permission in sorted(ROLES[member.role]):
-            assign_perm(permission.value, member.group, workspace)
+        _grant({member.group: ROLES[member.role]}, scope.current_id())
 
 
 def take_role(member: Membership) -> None:
@@ -216,9 +226,8 @@ def take_role(member: Membership) -> None:
     if member.user is not None:
         member.user.groups.remove(role_group(scope.current_id(), member.role))
     elif member.group is not None:
-        workspace = Workspace.objects.get(pk=scope.current_id())
-        for permission in sorted(ROLES[member.role]):
-            remove_perm(permission.value, member.group, workspace)
+        granted = WorkspaceGroupPermission.objects.filter(group=member.group, content_object_id=scope.current_id())
+        granted.filter(permission__codename__in=[permission.value for permission in ROLES[member.role]]).delete()
 
 
 def workspaces_of(user: User) -> "list[Workspace]":
