@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from runs.api.artifact import named
 from runs.models import Attempt, Certificate, Evaluation, Run, RunInput, Sweep
+from runs.queries.run_input import inputs_of
 from runs.queries.run_page import RELATED, RunState, state_of
 from workspaces import ids
 from workspaces.api.door import ApiRequest
@@ -38,7 +39,7 @@ def row_of(request: ApiRequest, run: Run) -> dict[str, Any]:
 
 def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
     state = state_of(run)
-    rows = run.inputs.select_related("dataset_version__dataset", "artifact__run").order_by("created_at", "pk")
+    rows = inputs_of(run, "dataset_version__dataset", "artifact__run")
     return {
         **row_of(request, run),
         "number": run.number,

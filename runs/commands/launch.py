@@ -17,6 +17,7 @@ from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
 from runs.queries.replay import VERDICTS
+from runs.queries.run_input import inputs_of
 from workspaces import ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -76,7 +77,7 @@ def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Lau
     """Ask for the same again: a new run under the same contract, of the same versions, inputs, parameters and seed. `run_id` as for a launch."""
     if not run.is_terminal:
         raise Refusal(f"{run.name} is still {run.get_status_display()}; retry it once it has ended.")
-    inputs = list(run.inputs.select_related("dataset_version", "artifact"))
+    inputs = inputs_of(run)
     request = LaunchRequest(
         benchmark=run.benchmark_id.hex,
         contract=run.contract.version,

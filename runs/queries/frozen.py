@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.models import Artifact, Run
+from runs.queries.run_input import inputs_of
 from workspaces.audit import digest
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, DatasetVersion, Pool
 
@@ -87,7 +88,7 @@ def thaw(run: Run) -> Prepared:
 def _inputs(run: Run) -> list[ResolvedInput]:
     labels = {entry["slug"]: str(entry["label"]) for entry in reversed(run.frozen["inputs"])}
     found = []
-    for entry in run.inputs.select_related("dataset_version__dataset", "artifact__blob", "artifact__run").order_by("created_at", "pk"):
+    for entry in inputs_of(run, "dataset_version__dataset", "artifact__blob", "artifact__run"):
         sha256 = entry.sha256
         if entry.dataset_version is not None:
             sha256 = entry.dataset_version.content_hash

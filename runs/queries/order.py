@@ -10,6 +10,7 @@ from django.conf import settings
 
 from runs.models import Attempt, Run
 from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
+from runs.queries.run_input import inputs_of
 from runs.reservation import GRACE_SECONDS
 from workspaces import scope, store
 from workspaces.models import AgentFile, Blob, DatasetFile, Workspace
@@ -90,7 +91,7 @@ def token_secret(attempt: Attempt) -> str:
 def _inputs(run: Run) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
     staged: list[StagedInput] = []
     declared: list[dict[str, Any]] = []
-    for entry in run.inputs.select_related("dataset_version", "artifact__blob").order_by("created_at", "pk"):
+    for entry in inputs_of(run, "dataset_version", "artifact__blob"):
         if entry.dataset_version is not None:
             rows = DatasetFile.objects.filter(version=entry.dataset_version).select_related("blob").order_by("path")
             files = tuple(_staged(row.path, row.blob) for row in rows)

@@ -12,6 +12,7 @@ from django.db.models import Model
 from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
 from runs.models import Artifact, Attempt, Evaluation, MetricSeries, Run, RunInput, RunLine, Watch
 from runs.queries.recent import EventLine, lines_of_events
+from runs.queries.run_input import inputs_of
 from runs.reservation import cost_micros
 from workspaces import ids, scope
 from workspaces.models import Approval, AuditEvent, EventSubject, LedgerEntry, NotFound
@@ -130,8 +131,8 @@ def stamp_of_rows(rows: Iterable[Model | None]) -> str:
     return repr([{name: value for name, value in vars(row).items() if name != "_state"} for row in rows if row is not None])
 
 
-def inputs_of(run: Run) -> list[RunInput]:
-    rows = run.inputs.select_related("dataset_version__dataset", "artifact__run").order_by("slug")
+def inputs_shown(run: Run) -> list[RunInput]:
+    rows = inputs_of(run, "dataset_version__dataset", "artifact__run")
     own = ("run_id", "slug", "kind", "dataset_version_id", "artifact_id", "sha256")
     shown = ("dataset_version__number", "dataset_version__dataset__slug", "artifact__name", "artifact__path", "artifact__run__name")
     return list(rows.only(*own, *shown))

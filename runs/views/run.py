@@ -24,7 +24,7 @@ from runs.queries.run_page import (
     events_of,
     figures_of,
     find_run,
-    inputs_of,
+    inputs_shown,
     lines_of,
     stamp_of,
     stamp_of_rows,
@@ -65,7 +65,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         return _live_part(request, found, tab)
     if part == "tab" and tab in LIVE_TABS:
         return _tab_part(request, found, tab)
-    state, inputs = state_of(found), inputs_of(found)
+    state, inputs = state_of(found), inputs_shown(found)
     figures = figures_of(found, state.attempts)
     context = _live(state, tab, is_part=False) | {
         "tabs": TABS,

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
@@ -20,15 +21,21 @@ from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run
 from runs.pools.base import Exit
 from runs.queries.estimate import estimate
+from runs.queries.launch_again import launch_query
 from runs.queries.queue import waiting_runs
+from runs.queries.run_input import inputs_of
+from runs.queries.run_page import find_run, inputs_shown
 from tests.factories import make_member
+from tests.factories_pages import add_artifact, client_of
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, launch, make_laboratory
+from tests.walls.owner_sql import owner_connection
 from workspaces.access import Actor, Role, rights_of
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.limit import set_limit
+from workspaces.commands.member import remove_member
 from workspaces.commands.pool import change_pool
 from workspaces.models import (
     AgentVersion,
@@ -39,6 +46,7 @@ from workspaces.models import (
     EventPayload,
     LedgerAccount,
     Limit,
+    Membership,
     NotFound,
     Pool,
     Unit,
@@ -128,6 +136,12 @@ def test_a_budget_too_small_to_end_in_is_refused_with_the_least() -> None:
         launch(laboratory, gpu_ms=1)
 
 
+def newest_event() -> tuple[str, str]:
+    """What the record says last: verb and who."""
+    event = AuditEvent.objects.order_by("-sequence")[0]
+    return event.verb, event.actor_label
+
+
 def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
@@ -146,8 +160,7 @@ def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> Non
         assert balances().get("reserved", 0) == 0
         with pytest.raises(Refusal, match="You asked for this yourself"):
             decide_approval(actor=laboratory.owner, approval=approval, approves=True, seen_hash=approval.content_hash)
-        tried = AuditEvent.objects.order_by("-sequence")[0]
-        assert (tried.verb, tried.actor_label) == ("access.denied", laboratory.owner.label)
+        assert newest_event() == ("access.denied", laboratory.owner.label)
         with pytest.raises(Refusal, match="changed since you looked"):
             decide_approval(actor=approver, approval=approval, approves=True, seen_hash="0" * 64)
         decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
@@ -156,6 +169,11 @@ def test_above_a_limit_that_asks_for_approval_it_waits_for_someone_else() -> Non
         assert balances()["reserved"] == 3 * HOUR
         with pytest.raises(Refusal, match="The first decision stands"):
             decide_approval(actor=other, approval=approval, approves=False, comment="late", seen_hash=approval.content_hash)
+        assert newest_event() == ("access.denied", other.label)
+        remove_member(actor=laboratory.owner, member=Membership.objects.get(user=approver.user).public_id)
+        door = f"/workspaces/lab/approvals/{approval.public_id}/decide/"
+        assert client_of(approver).post(door, {"decision": "refuse", "comment": "no"}).status_code == 404
+        assert newest_event() == ("access.denied", approver.label)
         assert ApprovalVote.objects.get().person == approver.user
 
 
@@ -243,6 +261,29 @@ def test_a_retry_asks_for_the_same_versions_again() -> None:
         run.refresh_from_db()
         again = retry_run(actor=laboratory.owner, run=run).run
         assert (again.retry_of_id, again.content_hash, again.agent_version_id) == (run.pk, run.content_hash, version.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_asked_for_again_is_read_in_the_same_order() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        maker = launch(laboratory)
+        made = [add_artifact(actor=laboratory.owner, run=maker, path=f"{name}.bin", content=name.encode()) for name in "cabd"]
+        asked = [made[place].public_id for place in (2, 0, 3, 1)]
+        run = launch(laboratory, artifacts=tuple(asked))
+        cancel_run(actor=laboratory.owner, run=run)
+        with owner_connection() as owner:  # the order in which rows lie is nobody's promise
+            owner.execute("SELECT set_config('lab.workspace', %s, false)", [str(laboratory.workspace.pk)])
+            owner.execute("CREATE TEMPORARY TABLE kept AS SELECT * FROM runs_runinput ORDER BY id DESC")
+            owner.execute("DELETE FROM runs_runinput")
+            owner.execute("INSERT INTO runs_runinput SELECT * FROM kept ORDER BY id DESC")
+            owner.commit()
+        run.refresh_from_db()
+        again = retry_run(actor=laboratory.owner, run=run).run
+        assert again.content_hash == run.content_hash
+        assert [entry.artifact.public_id for entry in inputs_of(again, "artifact") if entry.artifact] == asked
+        address = launch_query(find_run(run.public_id), inputs_shown(run))
+        assert [value for name, value in parse_qsl(address[1:]) if name == "artifacts"] == [name.removeprefix("art_") for name in asked]
 
 
 @pytest.mark.django_db(transaction=True)

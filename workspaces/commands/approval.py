@@ -74,7 +74,9 @@ def record_vote(event: Draft, *, approval: Approval, person: User, approves: boo
     """
     approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
     if approval.status != Status.PENDING:
-        raise Refusal(f"This request was decided before: {approval.get_status_display()}. The first decision stands.")
+        raise Refusal(
+            f"This request was decided before: {approval.get_status_display()}. The first decision stands.", denied=Permission.APPROVE
+        )
     if approval.expires_at <= timezone.now():
         raise Refusal("The time to decide on this is over; it has to be asked for anew.")
     if approval.requested_by_id == person.pk:
