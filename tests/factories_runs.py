@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runs.commands.launch import launch_run
+from runs.jobs import lanes
 from runs.jobs.collect import collect_attempt
 from runs.jobs.dispatch import dispatch_run
+from runs.jobs.lanes import Work
 from runs.jobs.watch import watch_attempts
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
@@ -81,6 +83,7 @@ def launch(laboratory: Laboratory, **asked: object) -> Run:
 def dispatch(laboratory: Laboratory) -> None:
     """What a worker does when it hears the bell. Opens the scope itself."""
     dispatch_run(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert lanes.wait(60, Work.START)
 
 
 def watch(laboratory: Laboratory) -> None:
@@ -91,10 +94,12 @@ def watch(laboratory: Laboratory) -> None:
 
 def watch_only(laboratory: Laboratory) -> None:
     watch_attempts(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert lanes.wait(60, Work.WATCH, Work.START)
 
 
 def collect(laboratory: Laboratory) -> None:
     collect_attempt(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert lanes.wait(60, Work.COLLECT)
 
 
 def drive(laboratory: Laboratory, run: Run, *, until: frozenset[RunStatus] = TERMINAL, seconds: float = 30) -> Run:

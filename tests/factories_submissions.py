@@ -4,7 +4,7 @@ import math
 
 from django.utils import timezone
 
-from runs.commands.attempt import end_attempt, mark_running, start_attempt
+from runs.commands.attempt import FIRST_FENCE, end_attempt, mark_running, start_attempt
 from runs.commands.ending import finish_run
 from runs.commands.harvest import Harvest
 from runs.models import Attempt, Run
@@ -16,7 +16,7 @@ SYSTEM = Actor.system(job_id="test")
 
 
 def start(run: Run) -> Attempt:
-    return mark_running(actor=SYSTEM, attempt=start_attempt(actor=SYSTEM, run=run))
+    return mark_running(actor=SYSTEM, attempt=start_attempt(actor=SYSTEM, run=run), fence=FIRST_FENCE)
 
 
 def finish(
@@ -47,7 +47,7 @@ def end(
 ) -> Run:
     now = math.floor(timezone.now().timestamp())
     ended = Exit(code=code, signal=None, started_at=now - 1, ended_at=now, reason=reason, peak_memory_bytes=None, cpu_seconds=None)
-    end_attempt(actor=SYSTEM, attempt=attempt, ended=ended)
+    end_attempt(actor=SYSTEM, attempt=attempt, fence=FIRST_FENCE, ended=ended)
     scores = [Score(benchmark, name, other, None, None) for name, other in (others or {}).items()]
     if value is not None:
         scores.append(Score(benchmark, metric, value, error, 100))

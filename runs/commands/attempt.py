@@ -5,7 +5,7 @@ What its run becomes of it is in `runs/commands/ending.py`."""
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import F, Max
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -28,7 +28,8 @@ from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Uni
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
-START_LEASE_SECONDS = 60  # how long a starter is left alone with its attempt; afterwards the watch takes it for dead
+FIRST_FENCE = 1  # of the lease that whoever claims a run has of its attempt
+FREED = {"lease_until": None, "lease_holder": "", "lease_fence": F("lease_fence") + 1}  # whoever held it so far has nothing more to say
 
 
 class NotYet(Refusal):
@@ -39,9 +40,14 @@ class NotYet(Refusal):
         self.waits = waits
 
 
+class TakenOver(Refusal):
+    """Whoever says this held the attempt once; another one holds it by now."""
+
+
 @command(Verb.ATTEMPT_STARTED, needs=None, by_system=True)
-def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
+def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> Attempt:
     """Claim a queued run for its pool: a slot of the pool and of the engine, room under the limit of runs at once, budget of this window.
+    `holder` has the attempt's lease under `FIRST_FENCE`.
 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
@@ -62,7 +68,8 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
         id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
     )
     _take_slots(pool.engine, attempt, run.slots)
-    Watch.objects.create(attempt=attempt, lease_until=Now() + timedelta(seconds=START_LEASE_SECONDS))
+    lease_until = Now() + timedelta(seconds=Watch.LEASE_SECONDS)
+    Watch.objects.create(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)
     run_token = Token.objects.create(
         id=token_id(attempt),
         kind=Token.Kind.RUN,
@@ -82,9 +89,9 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run) -> Attempt:
 
 
 @command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True)
-def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, started_at: datetime | None = None) -> Attempt:
+def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, started_at: datetime | None = None) -> Attempt:
     """The pool has it and its process lives."""
-    run, attempt = locked(attempt)
+    run, attempt = _held(attempt, fence)
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has moved on.")
     now = timezone.now()
@@ -97,10 +104,10 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, started_at: da
 
 
 @command(Verb.ATTEMPT_ENDED, needs=None, by_system=True)
-def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, is_interrupted: bool = False) -> Run:
+def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, ended: Exit, is_interrupted: bool = False) -> Run:
     """The confirmed end of an attempt: what it cost is known, its slots are free, its token ends. Its run ends once what it left has been
     collected (`finish_run`), which may take long and holds no place in the pool."""
-    run, attempt = locked(attempt)
+    run, attempt = _held(attempt, fence)
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
     event.changing(run)
@@ -108,16 +115,16 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, is
     lost = AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED
     close(event, run, attempt, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost)
     event.details["exit"] = {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]}
-    Watch.objects.filter(attempt=attempt).update(collecting_since=Now(), collect_tries=0, lease_until=None)
+    Watch.objects.filter(attempt=attempt).update(collecting_since=Now(), collect_tries=0, **FREED)
     queue.ring("collect_attempt", subject=attempt.pk)
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
     return run
 
 
 @command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True)
-def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, reason: str) -> Run:
+def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reason: str) -> Run:
     """The pool could not start it, and bars a late start under its name: the run fails, what is left of its reservation is released."""
-    run, attempt = locked(attempt)
+    run, attempt = _held(attempt, fence)
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has started meanwhile.")
     event.changing(run)
@@ -142,6 +149,15 @@ def locked(attempt: Attempt) -> tuple[Run, Attempt]:
     lock_ledger()
     run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("agent_version", "pool").get(pk=attempt.run_id)
     return run, Attempt.objects.select_for_update(no_key=True).get(pk=attempt.pk)
+
+
+def _held(attempt: Attempt, fence: int) -> tuple[Run, Attempt]:
+    """As `locked`, for one who works on the attempt under a lease. Raises TakenOver where that is not the latest."""
+    run, attempt = locked(attempt)
+    latest = Watch.objects.select_for_update(no_key=True).values_list("lease_fence", flat=True).get(attempt=attempt)
+    if latest != fence:
+        raise TakenOver(f"Lease {fence} of this attempt is over, lease {latest} holds.")
+    return run, attempt
 
 
 def _demand_start(run: Run, pool: Pool) -> None:

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
-from runs.commands.attempt import close, locked
+from runs.commands.attempt import FREED, close, locked
 from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, Run, Watch
@@ -52,7 +52,7 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
     )  # fmt: skip
     close(event, run, attempt, ended, AttemptStatus.LOST)
     # What it leaves there is not thrown away: collected once the pool answers again (`kept_back`).
-    Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT, collecting_since=Now(), collect_tries=0, lease_until=None)
+    Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT, collecting_since=Now(), collect_tries=0, **FREED)
     words = f"{actor.label} declared it lost, its pool did not answer; its program may still run there until its wall limit. Why: {reason}"
     status = RunStatus.CANCELLED if run.status == RunStatus.CANCELLING else RunStatus.LOST
     end(event, run=run, status=status, reason_code="declared_lost", reason=words)

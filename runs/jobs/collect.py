@@ -1,25 +1,25 @@
-"""What an ended attempt leaves goes into the store, on a queue of its own: it may take minutes, and nobody else is watched meanwhile.
+"""What an ended attempt leaves goes into the store, in lanes of its engine's own (`runs/jobs/lanes.py`): it may take minutes.
 
-A try that is cut off, by its time limit, a full disk or a killed worker, has kept whole files, and the next one goes on behind them. A run
+A try that is cut off, by a full disk or a killed worker, has kept whole files, and the next one goes on behind them. A run
 never waits for ever: after `PATIENCE_SECONDS` without a file it ends with what was kept, says so, and its folder stays in the pool, where
 tidying up (`runs/jobs/tidy.py`) comes back for it once an hour (`kept_back`).
 """
 
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
 from django.db.models import F, Max
 from django.utils import timezone
-from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
 from runs.commands.ending import MovedOn, add_outputs, finish_run
 from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
-from runs.jobs import lease
+from runs.jobs import lanes, lease
 from runs.jobs.job import job
-from runs.jobs.keeper import LEASE_SECONDS, Keeper, TurnOver, collected
+from runs.jobs.keeper import Keeper, TurnOver, collected
 from runs.lifecycle import AttemptStatus
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.place import place_of
@@ -48,35 +48,37 @@ MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that 
 @job
 def collect_attempt(actor: Actor, subject: uuid.UUID) -> None:
     """Collect what one ended attempt left; rung for the workspace, what each of them left that nobody collects just now."""
+    workspace_id = scope.current_id()
     named = collecting().filter(pk=subject) | kept_back().filter(pk=subject)
-    bells: list[uuid.UUID] = []
-    for key in list((named if named.exists() else collecting()).values_list("pk", flat=True)):
-        if not lease.take(key, LEASE_SECONDS, is_collecting=True):
-            continue
-        pause = RETRY_SECONDS
+    wanted = (named if named.exists() else collecting()).values_list("pk", "pool__engine")
+    for attempt_id, engine_id in list(wanted):
+        lanes.put(lanes.Work.COLLECT, engine_id, attempt_id, partial(_collect_one, actor, workspace_id, attempt_id))
+
+
+def _collect_one(actor: Actor, workspace_id: uuid.UUID, key: uuid.UUID) -> None:
+    with scope.open_workspace(workspace_id):
+        held = lease.take(key, is_collecting=True)
+        if held is None:
+            return
+        pause, after_fault = 0, RETRY_SECONDS
         try:
             attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=key)
             if collecting().filter(pk=key).exists():
                 _collect(actor, attempt)
             elif kept_back().filter(pk=key).exists():  # else another one has done it while we waited for our turn
-                pause = LATE_RETRY_SECONDS
+                after_fault = LATE_RETRY_SECONDS
                 _collect_late(actor, attempt)
-            pause = 0
         except Refusal as moved_on:
+            pause = after_fault
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
         except TurnOver:
-            pause = 0
             Watch.objects.filter(attempt=key).update(collect_tries=0)
-            bells.append(key)
-        except BaseTimeoutException:
-            pause = 0  # what was kept is on record: the next job goes on at once
-            raise
+            ring("collect_attempt", subject=key)  # behind those that wait
         except Exception as fault:
+            pause = after_fault
             log.warning("outputs not collected yet", attempt=key.hex, fault=_in_words(fault), exc_info=True)
         finally:
-            lease.release(key, pause)
-    for key in bells:
-        ring("collect_attempt", subject=key)  # behind those that wait
+            lease.release(held, pause)
 
 
 def remove_folder(place: Pool, attempt: Attempt) -> None:
@@ -149,7 +151,7 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
         if attempt.status != AttemptStatus.INTERRUPTED:
             keeper.keep_outputs()
         lacking = keeper.lacking
-    except (BaseTimeoutException, TurnOver):
+    except TurnOver:
         raise
     except Exception as fault:
         is_gone = _is_gone(place, attempt)
@@ -162,7 +164,7 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
     try:
         harvest = words_of(attempt, artifacts=collected(attempt), notes=notes, lacking=lacking)
         finish_run(actor=actor, attempt=attempt, harvest=harvest)
-    except (MovedOn, BaseTimeoutException):
+    except MovedOn:
         raise
     except Exception as fault:
         if not _is_given_up(attempt):

@@ -1,9 +1,12 @@
-"""From the queue to the pool: claim under locks, then call the pool outside any transaction, under a name that exists already."""
+"""From the queue to the pool: claim under locks, then call the pool outside any transaction, under a name that exists already.
+
+Claims are short and made one after the other; each claimed attempt is handed to its pool in its engine's lane (`runs/jobs/lanes.py`)."""
 
 import uuid
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import structlog
@@ -11,12 +14,13 @@ from django.db.models import Q
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
-from runs.commands.attempt import NotYet, fail_start, mark_running, start_attempt
+from runs.commands.attempt import FIRST_FENCE, NotYet, fail_start, mark_running, start_attempt
 from runs.commands.secret import hand_out
-from runs.jobs import lease
+from runs.jobs import lanes, lease
 from runs.jobs.job import job
+from runs.jobs.lease import Lease
 from runs.lifecycle import OPEN_ATTEMPTS
-from runs.models import Attempt, QueueItem, Run
+from runs.models import Attempt, QueueItem
 from runs.place import place_of
 from runs.pools.base import Pool, PoolError, Status
 from runs.queries.at_once import runs_at_once
@@ -33,15 +37,15 @@ log = structlog.get_logger(__name__)
 
 HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
 
-BATCH = 50  # runs started in one ring; the clock rings again
+BATCH = 50  # runs claimed in one ring; the clock rings again
 PAGE = 50
 
 
 @job
 def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
-    """Start whatever may start, in the queue's order, however many wait before it for something of their own."""
+    """Claim whatever may start, in the queue's order, however many wait before it for something of their own."""
     full: set[uuid.UUID] = set()
-    started, after = 0, None
+    claimed, after = 0, None
     now = conditions(timezone.now())
     while page := _page(full, after):
         room = rooms([item.pool for item in page])
@@ -49,15 +53,15 @@ def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
             after = (item.priority, item.position_key)
             if item.pool_id in full:
                 continue
-            waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _start(actor, item.run)
+            waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _claim(actor, item)
             if waits is None:
-                started += 1
+                claimed += 1
                 now, room = replace(now, at_once=runs_at_once()), rooms([entry.pool for entry in page])
             elif waits.holds == Holds.ALL:
                 return
             elif waits.holds == Holds.POOL:
                 full.add(item.pool_id)
-            if started == BATCH:
+            if claimed == BATCH:
                 return
         if len(page) < PAGE:
             return
@@ -72,10 +76,11 @@ def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
     return list(waiting.annotate(isolation=ITS_RUN_ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
 
 
-def _start(actor: Actor, run: Run) -> Waits | None:
-    """Claim a run and hand it to its pool; what it still waits for, or None where it was claimed."""
+def _claim(actor: Actor, item: QueueItem) -> Waits | None:
+    """Claim a run and have it handed to its pool; what it still waits for, or None where it was claimed."""
+    run = item.run
     try:
-        attempt = start_attempt(actor=actor, run=run)
+        attempt = start_attempt(actor=actor, run=run, holder=lease.holder())
     except NotYet as not_yet:
         return not_yet.waits
     except Refusal as moved_on:
@@ -85,27 +90,47 @@ def _start(actor: Actor, run: Run) -> Waits | None:
     except Exception as fault:
         log.exception("run could not be started", run=run.pk.hex)  # one bad row may not keep the others waiting
         return Waits(Holds.RUN, f"labsite could not start it: {type(fault).__name__}.", "The worker's log has more.", needs_somebody=True)
-    try:
-        submit(actor, attempt)
-    except Refusal as moved_on:
-        log.info("attempt moved on", attempt=attempt.key, reason=str(moved_on))
-    finally:
-        lease.release_open(attempt.pk)  # the watcher may look now
+    held = lease.hold(attempt.pk, FIRST_FENCE)
+    lanes.put(lanes.Work.START, item.pool.engine_id, attempt.pk, partial(_hand_over, actor, held))
     return None
 
 
-def submit(actor: Actor, attempt: Attempt) -> None:
+def start_again(actor: Actor, attempt: Attempt) -> None:
+    """Have an attempt handed to its pool that was claimed and has not started: whoever was to do so has died. Needs `pool` at hand."""
+    workspace_id = scope.current_id()
+    lanes.put(lanes.Work.START, attempt.pool.engine_id, attempt.pk, partial(_take_over, actor, workspace_id, attempt.pk))
+
+
+def _take_over(actor: Actor, workspace_id: uuid.UUID, attempt_id: uuid.UUID) -> None:
+    with scope.open_workspace(workspace_id):
+        held = lease.take(attempt_id, is_collecting=False)
+    if held is not None:
+        _hand_over(actor, held)
+
+
+def _hand_over(actor: Actor, held: Lease) -> None:
+    with scope.open_workspace(held.workspace_id), lease.until_done(held):  # then the watcher may look
+        try:
+            submit(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=held.attempt_id), held.fence)
+        except Refusal as moved_on:
+            log.info("attempt moved on", attempt=held.attempt_id.hex, reason=str(moved_on))
+        except Exception:
+            log.exception("attempt could not be handed to its pool", attempt=held.attempt_id.hex)
+
+
+def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
     """Hand an attempt to its pool; said twice, it starts once. What cannot start for certain fails; what is unknown is left to the watch.
 
-    Raises Refusal where the attempt has moved on meanwhile."""
-    attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=attempt.pk)
+    Raises Refusal where the attempt has moved on meanwhile, or another one has taken it over."""
     if attempt.status not in OPEN_ATTEMPTS:
         return
     workspace = scope.current_id().hex
     try:
         place = place_of(attempt)
     except PoolError as error:
-        fail_start(actor=actor, attempt=attempt, reason=f"The pool could not start it: {error.reason}.")  # nobody was asked: nothing runs
+        fail_start(
+            actor=actor, attempt=attempt, fence=fence, reason=f"The pool could not start it: {error.reason}."
+        )  # nobody was asked: nothing runs
         return
     if attempt.cancel_asked_at is not None:
         with suppress(PoolError):  # the watch asks again
@@ -114,21 +139,21 @@ def submit(actor: Actor, attempt: Attempt) -> None:
     try:
         values = hand_out(attempt)
     except (Refusal, BrokenSeal) as refused:  # a secret that was there at admission may not be read any more
-        give_up(actor, place, attempt, f"It could not start. {refused}")
+        give_up(actor, place, attempt, fence, f"It could not start. {refused}")
         return
     try:
         place.submit(order_of(attempt, values))
         seen = place.observe(workspace, attempt.key)
     except PoolError as error:
         log.warning("attempt not started", attempt=attempt.key, reason=error.reason)
-        give_up(actor, place, attempt, f"The pool could not start it: {error.reason}.")
+        give_up(actor, place, attempt, fence, f"The pool could not start it: {error.reason}.")
         return
     if seen.status == Status.RUNNING or (seen.exit is not None and seen.exit.has_run):
         started_at = datetime.fromtimestamp(seen.exit.started_at, UTC) if seen.exit else None
-        mark_running(actor=actor, attempt=attempt, started_at=started_at)
+        mark_running(actor=actor, attempt=attempt, fence=fence, started_at=started_at)
 
 
-def give_up(actor: Actor, place: Pool, attempt: Attempt, reason: str) -> None:
+def give_up(actor: Actor, place: Pool, attempt: Attempt, fence: int, reason: str) -> None:
     """Fail an attempt that could not be started, once its name is barred: whoever else is still staging it cannot start it any more. Where it
     cannot be barred, or runs after all, nothing changes, and the watch looks again."""
     workspace = scope.current_id().hex
@@ -138,4 +163,4 @@ def give_up(actor: Actor, place: Pool, attempt: Attempt, reason: str) -> None:
         place.cancel(workspace, attempt.key, grace_seconds=0)
         seen = place.observe(workspace, attempt.key)
         if seen.exit is not None and not seen.exit.has_run:
-            fail_start(actor=actor, attempt=attempt, reason=reason)
+            fail_start(actor=actor, attempt=attempt, fence=fence, reason=reason)

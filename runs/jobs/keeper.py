@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_apart
-from runs.jobs import lease
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import READABLE, Pool, PoolError
 from runs.queries.secret import redactor_of
@@ -16,8 +15,7 @@ from workspaces.units import plural
 CHUNK = 1 << 20
 MAX_OUTPUTS = 2_000
 SHOWN = 20
-LEASE_SECONDS = 30  # a collector that was killed is replaced after it
-RENEW_SECONDS = 10
+NOTE_SECONDS = 10  # so often it is noted that a collector gets on
 TURN_SECONDS = 10  # then others have theirs: one run's many files keep nobody else waiting for long
 
 
@@ -26,7 +24,7 @@ class TurnOver(Exception):
 
 
 class Keeper:
-    """Collects one attempt under a lease, which it renews while bytes flow. `notes` say what was left out, and why. Values of its secrets are
+    """Collects one attempt under a lease of its caller's. `notes` say what was left out, and why. Values of its secrets are
     blotted out of logs, lines and names of files; what is in an output is the run's own work and stays as it is."""
 
     def __init__(self, place: Pool, attempt: Attempt) -> None:
@@ -34,7 +32,7 @@ class Keeper:
         self._workspace = Workspace.objects.get(pk=scope.current_id())
         self._redactor = redactor_of(attempt)
         self._known = {row.path: row for row in KeptFile.objects.filter(attempt=attempt)}
-        self._began = self._renewed = time.monotonic()
+        self._began = self._noted = time.monotonic()
         self._has_more = False
         self.unreadable: list[str] = []
         self.notes: dict[str, Any] = {}
@@ -89,16 +87,15 @@ class Keeper:
             return
         if self._has_more and time.monotonic() - self._began > TURN_SECONDS:
             raise TurnOver
-        sha256, count = store.put_stream(region, workspace, self._while_held(pieces))
+        sha256, count = store.put_stream(region, workspace, self._getting_on(pieces))
         row, _ = KeptFile.objects.update_or_create(attempt=self._attempt, path=path, defaults={"sha256": sha256, "bytes": count})
         self._known[path] = row
         self._has_more = True
 
-    def _while_held(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def _getting_on(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
-            if time.monotonic() - self._renewed > RENEW_SECONDS:
-                lease.renew(self._attempt.pk, LEASE_SECONDS)
-                self._renewed = time.monotonic()
+            if time.monotonic() - self._noted > NOTE_SECONDS:
+                self._noted = time.monotonic()
                 if self._has_more:  # it gets on: a worker that dies now has not died in vain
                     Watch.objects.filter(attempt=self._attempt).update(collect_tries=1)
             yield piece

@@ -58,7 +58,7 @@ def remove_folders() -> None:
     left = left.exclude(attempt__started_at=None, attempt__ended_at__gt=timezone.now() - timedelta(seconds=BARRED_SECONDS))
     left = left.filter(Q(lease_until=None) | Q(lease_until__lt=Now())).exclude(attempt__in=collecting())
     for watch in left.select_related("attempt__pool__engine", "attempt__run").order_by("attempt_id")[:FOLDERS]:
-        lease.renew(watch.attempt_id, RETRY_SECONDS)
+        lease.postpone(watch.attempt_id, RETRY_SECONDS)
         try:
             place = place_of(watch.attempt)
         except PoolError:

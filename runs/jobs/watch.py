@@ -1,23 +1,25 @@
 """Watching attempts: take in what they write, see whether they live, and record their end once. Level-triggered: each ring looks at the truth.
 
 One attempt may not keep the others from being watched: what goes wrong with it is logged, noted on its watch, and tried again at the next ring.
+Nor may one engine: each has lanes of its own (`runs/jobs/lanes.py`).
 """
 
 import time
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 from django.utils import timezone
-from rq.timeouts import BaseTimeoutException
 
 from runs import ingest
 from runs.commands.attempt import end_attempt, fail_start, mark_running
-from runs.jobs import lease
+from runs.jobs import lanes, lease
 from runs.jobs.collect import keep_lines
-from runs.jobs.dispatch import give_up, submit
+from runs.jobs.dispatch import give_up, start_again
 from runs.jobs.job import job
+from runs.jobs.lease import Lease
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
@@ -30,37 +32,44 @@ from workspaces.models import Unit
 
 log = structlog.get_logger(__name__)
 
-LEASE_SECONDS = (
-    45  # a watcher that died is replaced after it; a look that takes longer is joined by another, which commands and pools stand
-)
 MISSING_GRACE_SECONDS = 15
 PATIENCE_SECONDS = 900  # so long a start is tried again
 
 
 @job
 def watch_attempts(actor: Actor, subject_id: uuid.UUID) -> None:
-    """Look at every open attempt of the workspace that nobody else is looking at."""
-    # Those of this machine first: another host may keep whoever asks it waiting.
-    open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by("pool__engine__host", "created_at")
-    for key in list(open_attempts.values_list("pk", flat=True)):
-        if not lease.take(key, LEASE_SECONDS, is_collecting=False):
-            continue
+    """Look at every open attempt of the workspace that nobody else is working on, each in its engine's lane."""
+    workspace_id = scope.current_id()
+    engines = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).order_by().values_list("pool__engine", flat=True).distinct()
+    for engine_id in engines:
+        lanes.put(lanes.Work.WATCH, engine_id, workspace_id, partial(watch_engine, actor, workspace_id, engine_id))
+
+
+def watch_engine(actor: Actor, workspace_id: uuid.UUID, engine_id: uuid.UUID) -> None:
+    """Look at the workspace's open attempts on one engine."""
+    with scope.open_workspace(workspace_id):
+        open_attempts = Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS), pool__engine=engine_id).order_by("created_at")
+        for key in list(open_attempts.values_list("pk", flat=True)):
+            held = lease.take(key, is_collecting=False)
+            if held is not None:
+                _look(actor, held)
+
+
+def _look(actor: Actor, held: Lease) -> None:
+    key = held.attempt_id
+    with lease.until_done(held):
         try:
-            look(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=key))
+            look(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=key), held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
-        except BaseTimeoutException:
-            raise  # the time of the whole job is up
         except Exception as fault:
             log.exception("attempt could not be looked at", attempt=key.hex)
             reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
-            Watch.objects.filter(attempt=key, collecting_since=None).update(observed=Status.UNKNOWN, observed_reason=reason)
-        finally:
-            lease.release_open(key)
+            Watch.objects.filter(attempt=key, lease_fence=held.fence).update(observed=Status.UNKNOWN, observed_reason=reason)
 
 
-def look(actor: Actor, attempt: Attempt) -> None:
-    """One look at one attempt."""
+def look(actor: Actor, attempt: Attempt, fence: int) -> None:
+    """One look at one attempt, under a lease."""
     if attempt.status not in OPEN_ATTEMPTS:
         return  # ended while we waited for our turn
     workspace = scope.current_id().hex
@@ -69,28 +78,28 @@ def look(actor: Actor, attempt: Attempt) -> None:
         seen = place.observe(workspace, attempt.key)
     except PoolError as error:
         place, seen = None, Observation(Status.UNKNOWN, reason=error.reason)
-    watch = _note(attempt, seen)
+    watch = _note(attempt, fence, seen)
     if watch is None:
-        return  # its end was put on record while we looked
+        return  # its end was put on record while we looked, or another one has taken it over
     if place is None or seen.status == Status.UNKNOWN:
         return  # unknown changes nothing: neither status nor reservation, and nothing is submitted again
     if seen.status == Status.EXITED and seen.exit is not None:
-        _finish(actor, place, attempt, believable(seen.exit, attempt))
+        _finish(actor, place, attempt, fence, believable(seen.exit, attempt))
     elif seen.status == Status.MISSING:
-        _missing(actor, place, attempt, watch)
+        _missing(actor, place, attempt, fence, watch)
     else:
-        _follow(actor, place, attempt, seen)
+        _follow(actor, place, attempt, fence, seen)
 
 
-def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation) -> None:
+def _follow(actor: Actor, place: Pool, attempt: Attempt, fence: int, seen: Observation) -> None:
     """It lives: carry a cancel to it, read on, stop it where its spend has reached the limit."""
     if attempt.cancel_asked_at is not None:
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
     elif seen.status == Status.PENDING:
-        submit(actor, attempt)  # staged, and whoever staged it died before the start; where it starts just now, this does nothing
+        start_again(actor, attempt)  # staged, and whoever staged it died before the start; where it starts just now, this does nothing
         return
     if seen.status == Status.RUNNING and attempt.status != AttemptStatus.RUNNING:
-        mark_running(actor=actor, attempt=attempt)
+        mark_running(actor=actor, attempt=attempt, fence=fence)
     ingest.read_metrics(place, attempt)
     ingest.read_events(place, attempt)
     ingest.read_samples(place, attempt)
@@ -98,21 +107,21 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, seen: Observation) -> N
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
-def _finish(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
+def _finish(actor: Actor, place: Pool, attempt: Attempt, fence: int, ended: Exit) -> None:
     """Its end is confirmed: take in the rest of its lines, perhaps over several looks, and record it. What it left is collected by
     another job: it may take minutes, and the others want to be watched."""
     if not keep_lines(place, attempt):
         return
     if attempt.status != AttemptStatus.RUNNING and ended.has_run and ended.reason != "launcher_lost":
-        mark_running(actor=actor, attempt=attempt, started_at=datetime.fromtimestamp(ended.started_at, UTC))
+        mark_running(actor=actor, attempt=attempt, fence=fence, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
         run = Run.objects.get(pk=attempt.run_id)
         watch = Watch.objects.get(attempt=attempt)
         if not _has_spent_all(run, watch):
-            _interrupted(actor, place, attempt, ended)
+            _interrupted(actor, attempt, fence, ended)
             return
         ended = replace(ended, reason="foreign_spend" if watch.has_foreign_spend else "spend_limit")
-    end_attempt(actor=actor, attempt=attempt, ended=ended)
+    end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended)
 
 
 def believable(ended: Exit, attempt: Attempt) -> Exit:
@@ -131,27 +140,27 @@ def believable(ended: Exit, attempt: Attempt) -> Exit:
     )
 
 
-def _interrupted(actor: Actor, place: Pool, attempt: Attempt, ended: Exit) -> None:
+def _interrupted(actor: Actor, attempt: Attempt, fence: int, ended: Exit) -> None:
     """Something ended it that nobody here asked for: labsite that was stopped before it could say so, or the machine going down."""
     age = ended.ended_at - attempt.created_at.timestamp()
     if not ended.has_run and attempt.status == AttemptStatus.CREATED and age > PATIENCE_SECONDS:
         fail_start(
-            actor=actor, attempt=attempt, reason="The pool staged it and could not start it."
+            actor=actor, attempt=attempt, fence=fence, reason="The pool staged it and could not start it."
         )  # its folder stays: it bars a late start
     else:
-        end_attempt(actor=actor, attempt=attempt, ended=ended, is_interrupted=True)
+        end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended, is_interrupted=True)
 
 
-def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
+def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Watch) -> None:
     """The pool answers and knows nothing of it. Never started: start it under the same name. Started once: after the grace it counts as lost."""
     now = timezone.now()
     if attempt.status == AttemptStatus.CREATED:
         if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
         elif now - attempt.created_at > timedelta(seconds=PATIENCE_SECONDS):
-            give_up(actor, place, attempt, "The pool could not start it, however often it was asked.")
+            give_up(actor, place, attempt, fence, "The pool could not start it, however often it was asked.")
         else:
-            submit(actor, attempt)
+            start_again(actor, attempt)
         return
     since = watch.missing_since or now
     if now - since > timedelta(seconds=MISSING_GRACE_SECONDS):
@@ -160,7 +169,7 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, watch: Watch) -> None:
         ended = Exit(
             code=None, signal=None, started_at=started, ended_at=last, reason="launcher_lost", peak_memory_bytes=None, cpu_seconds=None
         )
-        end_attempt(actor=actor, attempt=attempt, ended=ended)
+        end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended)
 
 
 def _has_spent_all(run: Run, watch: Watch) -> bool:
@@ -173,8 +182,8 @@ def _has_spent_all(run: Run, watch: Watch) -> bool:
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 
-def _note(attempt: Attempt, seen: Observation) -> Watch | None:
-    """Write down what was seen; None where the attempt's end is on record by now: what `observed` says then is not ours to change."""
+def _note(attempt: Attempt, fence: int, seen: Observation) -> Watch | None:
+    """Write down what was seen; None where the attempt's end is on record by now, or another one works on it: then it is not ours to say."""
     watch = Watch.objects.get(attempt=attempt)
     now = timezone.now()
     missing = seen.status == Status.MISSING
@@ -183,4 +192,4 @@ def _note(attempt: Attempt, seen: Observation) -> Watch | None:
     if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
     noted = {name: getattr(watch, name) for name in ("missing_since", "observed", "observed_reason", "observed_at")}
-    return watch if Watch.objects.filter(attempt=attempt, collecting_since=None).update(**noted) else None
+    return watch if Watch.objects.filter(attempt=attempt, lease_fence=fence).update(**noted) else None

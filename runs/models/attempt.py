@@ -43,6 +43,8 @@ class Watch(Telemetry):
 
     prefix = "watch"
 
+    LEASE_SECONDS = 10  # a holder that was killed is replaced after it; one that lives renews it well before
+
     FOLDER_REMOVED = "removed"  # `observed` after the end: what was collected is gone from the pool
     FOLDER_KEPT = "kept"  # … or stays there for an operator, since not all of it could be collected
 
@@ -51,7 +53,9 @@ class Watch(Telemetry):
     observed_reason = models.CharField(max_length=300, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True)
     missing_since = models.DateTimeField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True, help_text="one watcher or collector at a time, by the database's clock")
+    lease_until = models.DateTimeField(null=True, blank=True, help_text="one worker at a time works on it, by the database's clock")
+    lease_holder = models.CharField(max_length=80, blank=True, help_text="host, process and start of whoever works on it")
+    lease_fence = models.BigIntegerField(default=0, help_text="grows with each take; what is written under an older number is refused")
     collecting_since = models.DateTimeField(null=True, blank=True, help_text="its end is on record, what it left is being collected")
     collect_tries = models.PositiveIntegerField(default=0)
     metrics_offset = models.BigIntegerField(default=0)

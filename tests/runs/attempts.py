@@ -25,6 +25,9 @@ levels = pytest.mark.parametrize(
     ["none", pytest.param("user", marks=pytest.mark.skipif(os.geteuid() != 0, reason="own user ids need root: run as root"))],
 )
 
+# A worker's thread that is ended in the midst, as `kill -9` ends the whole of it: the work raises SystemExit.
+dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 WAITS = b"""
 import os, time
 with open("../outputs/starts", "a") as starts:

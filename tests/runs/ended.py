@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from runs.jobs import lanes
 from runs.jobs.collect import collect_attempt
 from runs.models import Attempt, Run
 from tests.factories_runs import Laboratory, dispatch, launch, watch_only
@@ -65,3 +66,4 @@ def fresh(laboratory: Laboratory, run: Run) -> Run:
 def collect_late(laboratory: Laboratory, attempt: Attempt) -> None:
     """What the sweep rings for a folder that was kept."""
     collect_attempt(workspace_id=laboratory.workspace.pk.hex, subject_id=attempt.pk.hex)
+    assert lanes.wait(60, lanes.Work.COLLECT)

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from runs.commands import report
-from runs.commands.attempt import end_attempt, start_attempt
+from runs.commands.attempt import FIRST_FENCE, end_attempt, start_attempt
 from runs.jobs import dispatch as dispatching
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
@@ -41,7 +41,7 @@ def test_a_start_that_was_given_up_is_not_made_by_one_who_still_stages_it(monkey
         attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=start_attempt(actor=SYSTEM, run=run).pk)
         late, submit = order_of(attempt), LocalPool.submit
         monkeypatch.setattr(LocalPool, "submit", refuses)
-        dispatching.submit(SYSTEM, attempt)
+        dispatching.submit(SYSTEM, attempt, FIRST_FENCE)
         monkeypatch.setattr(LocalPool, "submit", submit)
         assert Run.objects.get(pk=run.pk).status == "failed"
         assert EngineSlot.objects.count() == 0
@@ -71,7 +71,8 @@ def ends(laboratory: Laboratory, attempt: Attempt) -> None:
             with laboratory.opened():
                 now = time.time()
                 ended = Exit(0, None, now - 1, now, "exit", peak_memory_bytes=None, cpu_seconds=None)
-                end_attempt(actor=SYSTEM, attempt=Attempt.objects.get(pk=attempt.pk), ended=ended)
+                fence = Watch.objects.get(attempt=attempt).lease_fence
+                end_attempt(actor=SYSTEM, attempt=Attempt.objects.get(pk=attempt.pk), fence=fence, ended=ended)
         finally:
             connection.close()
 

@@ -57,9 +57,9 @@ def test_cancel_between_claim_and_start_keeps_the_program_from_starting(monkeypa
         run = launch(laboratory)
     submit = dispatching.submit
 
-    def cancel_first(actor: Any, attempt: Attempt) -> None:
+    def cancel_first(actor: Any, attempt: Attempt, fence: int) -> None:
         cancel_run(actor=laboratory.owner, run=run)
-        submit(actor, attempt)
+        submit(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=attempt.pk), fence)
 
     monkeypatch.setattr(dispatching, "submit", cancel_first)
     done = drive(laboratory, run)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.admission import Answer, decide, facts_from
 from runs.commands.approval import decide_approval
-from runs.commands.attempt import NotYet, end_attempt, mark_running, start_attempt
+from runs.commands.attempt import FIRST_FENCE, NotYet, end_attempt, mark_running, start_attempt
 from runs.commands.ending import finish_run
 from runs.commands.harvest import Harvest
 from runs.commands.launch import launch_run, retry_run
@@ -420,10 +420,10 @@ def test_a_run_that_uses_more_than_was_reserved_raises_an_alarm() -> None:
     with laboratory.opened():
         system = Actor.system(job_id="test")
         run = launch(laboratory, gpu_ms=HOUR)
-        attempt = mark_running(actor=system, attempt=start_attempt(actor=system, run=run))
+        attempt = mark_running(actor=system, attempt=start_attempt(actor=system, run=run), fence=FIRST_FENCE)
         now = timezone.now().timestamp()
         late = Exit(code=0, signal=None, started_at=now - 7200, ended_at=now, reason="exit", peak_memory_bytes=None, cpu_seconds=None)
-        end_attempt(actor=system, attempt=attempt, ended=late)
+        end_attempt(actor=system, attempt=attempt, fence=FIRST_FENCE, ended=late)
         assert overruns(now=timezone.now()) == []
         finish_run(actor=system, attempt=attempt, harvest=Harvest())
         event = AuditEvent.objects.order_by("-sequence")[0]

@@ -20,12 +20,13 @@ from runs.pools.base import Observation, PoolError, Status
 from runs.pools.local import LocalPool
 from runs.pools.processes import is_alive
 from tests.factories_runs import HOUR, dispatch, drive, launch, make_laboratory, watch
-from tests.runs.attempts import WAITS, content, folder_of, kill_launcher, let_go, levels, settled, started, until, watch_until
+from tests.runs.attempts import WAITS, content, dies, folder_of, kill_launcher, let_go, levels, settled, started, until, watch_until
 from workspaces.models import AuditEvent, EngineSlot
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
 
+@dies
 @levels
 def test_a_dispatcher_that_dies_before_the_pool_was_called_is_made_up_for(monkeypatch: pytest.MonkeyPatch, isolation: str) -> None:
     laboratory = make_laboratory(code=WAITS, isolation=isolation)
@@ -33,12 +34,11 @@ def test_a_dispatcher_that_dies_before_the_pool_was_called_is_made_up_for(monkey
         run = launch(laboratory)
 
     def die(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise SystemExit  # ends the thread in the midst
 
     with monkeypatch.context() as patched:
         patched.setattr(dispatching, "submit", die)
-        with pytest.raises(KeyboardInterrupt):
-            dispatch(laboratory)
+        dispatch(laboratory)
     with laboratory.opened():
         attempt = Attempt.objects.get(run=run)
         assert (attempt.status, folder_of(laboratory, attempt).exists()) == ("created", False)
@@ -58,6 +58,7 @@ def test_a_dispatcher_that_dies_before_the_pool_was_called_is_made_up_for(monkey
     settled(laboratory)
 
 
+@dies
 @levels
 def test_a_watcher_that_dies_in_the_midst_neither_loses_nor_doubles_a_point(monkeypatch: pytest.MonkeyPatch, isolation: str) -> None:
     code = b"""
@@ -75,16 +76,13 @@ with open("../metrics.jsonl", "a") as metrics:
         consumed = take(*given)
         calls.append(consumed)
         if len(calls) in (1, 3, 4):
-            raise KeyboardInterrupt
+            raise SystemExit
         return consumed
 
     monkeypatch.setattr(ingest, "_take_metrics", dies_at_times)
     for _ in range(200):
         dispatch(laboratory)
-        try:
-            watch(laboratory)
-        except KeyboardInterrupt:
-            continue
+        watch(laboratory)
         with laboratory.opened():
             if Run.objects.get(pk=run.pk).is_terminal:
                 break
@@ -198,10 +196,10 @@ def test_one_poisoned_attempt_does_not_keep_others_from_being_watched(monkeypatc
         poisoned, sound = launch(laboratory), launch(laboratory)
     look = watching.look
 
-    def stumbles(actor: Any, attempt: Attempt) -> None:
+    def stumbles(actor: Any, attempt: Attempt, fence: int) -> None:
         if attempt.run_id == poisoned.pk:
             raise ZeroDivisionError("as no one foresaw")
-        look(actor, attempt)
+        look(actor, attempt, fence)
 
     with monkeypatch.context() as patched:
         patched.setattr(watching, "look", stumbles)

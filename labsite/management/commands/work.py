@@ -9,6 +9,10 @@ from django.core.management.base import BaseCommand
 from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
+from runs.jobs import lanes
+
+LAST_SECONDS = 10.0
+
 
 class Command(BaseCommand):
     help = "Work on one queue until SIGTERM or SIGINT; the job in hand is finished first."
@@ -25,3 +29,4 @@ class Command(BaseCommand):
         source = django_rq.get_queue(queue)
         worker = SimpleWorker([source], connection=source.connection, serializer=JSONSerializer)
         worker.work(burst=burst, logging_level="WARNING")
+        lanes.wait(LAST_SECONDS)  # what is cut off after that is under leases, and taken up by others
