@@ -19,6 +19,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
+    "find_orphans": ("watch", "runs.jobs.orphans.find_orphans"),
     "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),
     "tidy_workspace": ("default", "runs.jobs.tidy.tidy_workspace"),
 }

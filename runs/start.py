@@ -1,6 +1,6 @@
 """May a queued run start now, and if not, why? One rule for the dispatcher, which asks under locks, and for the pages, which say it. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -37,6 +37,9 @@ class AtOnce:
     @property
     def is_full(self) -> bool:
         return self.allowed is not None and self.running >= self.allowed
+
+    def with_one_more(self) -> "AtOnce":
+        return replace(self, running=self.running + 1)
 
     @property
     def words(self) -> str:

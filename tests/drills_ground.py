@@ -16,9 +16,11 @@ from runs.lifecycle import ACTIVE, TERMINAL
 from runs.models import Artifact, Attempt, KeptFile, MetricChunk, QueueItem, Run
 from runs.place import place_of
 from runs.queries.order import order_of
+from tests.factories_people import make_operator
 from tests.factories_runs import make_laboratory
 from tests.installation import Installation, wait_until
 from workspaces import store
+from workspaces.commands.engine import change_engine
 from workspaces.commands.token import create_token
 from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 
@@ -26,36 +28,38 @@ from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 class Ground:
     """The workspace `lab` with two places, and an agent that runs `code`. Each look takes a fresh connection, since servers come and go."""
 
-    def __init__(self, labsite: Installation, code: bytes) -> None:
-        self.laboratory = make_laboratory(code=code, slots=2, at_once=48)
+    def __init__(self, labsite: Installation, code: bytes, *, slots: int = 2, at_once: int = 48, engine_slots: int = 0) -> None:
+        if engine_slots:  # else the machine's own count
+            change_engine(actor=make_operator(), slug="local", slots=engine_slots)
+        self.laboratory = make_laboratory(code=code, slots=slots, at_once=at_once)
         with self.laboratory.opened():
             _, labsite.token = create_token(actor=self.laboratory.owner, name="drill", scopes=("run:read", "run:write"))
         self.request = {"benchmark_id": "accuracy", "agent_id": "worker", "dataset_ids": ["table"], "compute_pool_id": "local"}
         self.request |= {"budget": {"gpu_hours": 1}}  # type: ignore[dict-item]  # JSON
 
     def active(self) -> int:
-        with self._looking():
+        with self.looking():
             return Run.objects.filter(status__in=sorted(ACTIVE)).exclude(started_at=None).count()
 
     def attempts(self, run: dict[str, Any]) -> list[str]:
-        with self._looking():
+        with self.looking():
             return list(Attempt.objects.filter(run=run["uuid"]).order_by("number").values_list("status", flat=True))
 
     def steps(self, run: dict[str, Any]) -> list[int]:
         """Steps of the metric `loss` of the run's last attempt."""
-        with self._looking():
+        with self.looking():
             chunks = MetricChunk.objects.filter(series__run=run["uuid"], series__key="loss")
             last = max(chunks.values_list("attempt_number", flat=True), default=1)
             return [step for chunk in chunks.filter(attempt_number=last).order_by("pk") for step in chunk.steps]
 
     def kept(self, run: dict[str, Any]) -> int:
         """Files of a run that lie in the store while it is being collected."""
-        with self._looking():
+        with self.looking():
             return KeptFile.objects.filter(attempt__run=run["uuid"]).count()
 
     def outputs_are_whole(self, run: dict[str, Any]) -> int:
         """How many outputs a run has; each is in the store as its hash says."""
-        with self._looking():
+        with self.looking():
             rows = Artifact.objects.filter(run=run["uuid"]).exclude(path__startswith=".labsite/").select_related("blob")
             for row in rows:
                 digest = hashlib.sha256()
@@ -66,7 +70,7 @@ class Ground:
 
     def check(self) -> None:
         """Nothing is held, and every run has ended once."""
-        with self._looking():
+        with self.looking():
             assert not QueueItem.objects.exists()
             assert not EngineSlot.objects.exists()
             assert not Run.objects.exclude(status__in=sorted(TERMINAL)).exists()
@@ -93,7 +97,7 @@ class Ground:
     def bare_starts(self, count: int) -> list[float]:
         """Seconds from the pool's submit to pid.json, of the last attempt's order under fresh keys, started from this process."""
         found = []
-        with self._looking():
+        with self.looking():
             attempt = Attempt.objects.select_related("pool__engine").latest("created_at")
             place, order = place_of(attempt), order_of(attempt)
             for _ in range(count):
@@ -106,6 +110,7 @@ class Ground:
                 place.remove(order.workspace, again.key)
         return found
 
-    def _looking(self) -> Any:
+    def looking(self) -> Any:
+        """The scope of the workspace on a fresh connection: servers come and go."""
         connection.close()
         return self.laboratory.opened()

@@ -61,5 +61,6 @@ class Verb(StrEnum):
     ATTEMPT_RUNNING = "attempt.running"
     ATTEMPT_ENDED = "attempt.ended"
     ATTEMPT_FAILED_TO_START = "attempt.failed_to_start"
+    ATTEMPT_FOUND_ALIVE = "attempt.found_alive"
     ARTIFACT_STORED = "artifact.stored"
     ACCESS_DENIED = "access.denied"

@@ -15,6 +15,7 @@ from runs.queries.order import seconds_left
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.audit import Draft, Refusal, command
+from workspaces.models import AuditEvent
 from workspaces.verbs import Verb
 
 SILENCE_SECONDS = 60  # so long a pool must have been silent about an attempt before it may be given up
@@ -57,6 +58,26 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
     status = RunStatus.CANCELLED if run.status == RunStatus.CANCELLING else RunStatus.LOST
     end(event, run=run, status=status, reason_code="declared_lost", reason=words)
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
+    return run
+
+
+@command(Verb.ATTEMPT_FOUND_ALIVE, needs=None, by_system=True)
+def record_orphan(event: Draft, *, actor: Actor, attempt: Attempt) -> Run:
+    """Its pool still had an attempt whose end is on record, and was told to end it. Said once of each attempt; Refusal where that is done.
+
+    The run keeps its status and what it was charged. What the attempt leaves is collected soon where its run still waits for it.
+    """
+    run, attempt = locked(attempt)
+    said = AuditEvent.objects.filter(verb=Verb.ATTEMPT_FOUND_ALIVE, subjects__object_id=attempt.pk)
+    if attempt.status in OPEN_ATTEMPTS or said.exists():
+        raise Refusal("The attempt is open, or its return is on record.")
+    event.about = run
+    event.changing(run, attempt)
+    event.details["attempt"] = {"number": attempt.number, "key": attempt.key, "ended": attempt.ended_at}
+    if run.is_terminal:
+        words = f"Attempt {attempt.number} was found at work on {attempt.pool.slug} afterwards, and was ended there."
+        event.change(run, reason=f"{run.reason} {words}".strip()[:1000])
+    Watch.objects.filter(attempt=attempt, lease_holder="").update(lease_until=None)
     return run
 
 

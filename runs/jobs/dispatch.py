@@ -23,11 +23,10 @@ from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem
 from runs.place import place_of
 from runs.pools.base import Pool, PoolError, Status
-from runs.queries.at_once import runs_at_once
 from runs.queries.order import order_of
 from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
 from runs.reservation import GRACE_SECONDS
-from runs.start import Holds, Waits
+from runs.start import Holds, Room, Waits
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -56,7 +55,7 @@ def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
             waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _claim(actor, item)
             if waits is None:
                 claimed += 1
-                now, room = replace(now, at_once=runs_at_once()), rooms([entry.pool for entry in page])
+                now, room = replace(now, at_once=now.at_once.with_one_more()), _with(item, room)
             elif waits.holds == Holds.ALL:
                 return
             elif waits.holds == Holds.POOL:
@@ -74,6 +73,19 @@ def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
         priority, key = after
         waiting = waiting.filter(Q(priority__lt=priority) | Q(priority=priority, position_key__gt=key))
     return list(waiting.annotate(isolation=ITS_RUN_ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
+
+
+def _with(item: QueueItem, room: dict[uuid.UUID, Room]) -> dict[uuid.UUID, Room]:
+    """The room that is left with one more run; what others have taken or left meanwhile, the claim itself sees under its locks."""
+    slots, engine = item.run.slots, item.pool.engine.slug
+    return {
+        pool: replace(
+            one,
+            taken=one.taken + (slots if pool == item.pool_id else 0),
+            engine_taken=one.engine_taken + (slots if one.engine == engine else 0),
+        )
+        for pool, one in room.items()
+    }
 
 
 def _claim(actor: Actor, item: QueueItem) -> Waits | None:

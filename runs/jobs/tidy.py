@@ -45,6 +45,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
             continue  # decided meanwhile
     for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
         ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
+    ring("find_orphans", subject=workspace_id)
     remove_folders()
     tidy_engines()
     tidy_store()

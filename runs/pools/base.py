@@ -139,6 +139,9 @@ class Pool(Protocol):
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
         """Open one output for reading; no component of its path may be a link."""
 
+    def living(self, workspace: str) -> list[str]:
+        """Keys of the workspace's attempts that are here and have no end; may name more than run, and what is none of the workspace's."""
+
     def remove(self, workspace: str, key: str) -> None:
         """Remove the attempt's folder after its confirmed end; does nothing where there is none."""
 

@@ -140,6 +140,8 @@ class FarSide:
             with pool.open_output(asked["workspace"], asked["key"], asked["path"]) as file:
                 self._say({})
                 self._send(file)
+        elif what == "living":
+            self._say({"keys": pool.living(asked["workspace"])})
         elif what == "tidy":
             seconds = asked["older_than_seconds"]
             self._say({"removed": pool.tidy(older_than_seconds=seconds) + self._store.tidy(seconds)})

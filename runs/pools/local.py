@@ -140,6 +140,11 @@ class LocalPool:
         """Is there a run folder of this key, in whatever state?"""
         return self._folder(workspace, key).exists()
 
+    def living(self, workspace: str) -> list[str]:
+        """Keys of the run folders in which no end is written."""
+        found = (self._runs / check_name(workspace, "a workspace")).glob("lab-*")
+        return sorted(folder.name for folder in found if not (folder / "state" / "exit.json").exists())
+
     def tidy(self, *, older_than_seconds: float = 3600) -> int:
         """Remove what a killed labsite left half staged or half removed, and return how many folders that were."""
         old = self.leftovers(older_than_seconds=older_than_seconds)

@@ -149,6 +149,10 @@ class SSHPool:
         session = self._there(lambda: thread.call(connection.open(self._command, request)), new=False)
         return io.BufferedReader(FarFile(thread, connection, session, self._command), 1 << 18)
 
+    def living(self, workspace: str) -> list[str]:
+        answer, _ = self._exchange({"what": "living", "workspace": workspace})
+        return [str(key) for key in answer["keys"]]
+
     def remove(self, workspace: str, key: str) -> None:
         self._ask("remove", workspace, key)
 

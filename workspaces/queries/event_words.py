@@ -67,6 +67,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.ATTEMPT_ENDED: "the program of {subject} ended; its outputs are being collected",
     Verb.RUN_OUTPUTS_COLLECTED: "collected outputs of {subject} that could not be collected at its end",
     Verb.ATTEMPT_FAILED_TO_START: "an attempt at {subject} did not start",
+    Verb.ATTEMPT_FOUND_ALIVE: "found an ended attempt at {subject} still at work, and ended it there",
     Verb.ARTIFACT_STORED: "{actor} stored the artifact {subject}",
     Verb.ACCESS_DENIED: "{actor} was denied the right “{permission}”",
 }
