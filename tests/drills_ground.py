@@ -28,10 +28,12 @@ from workspaces.models import AuditEvent, EngineSlot, LedgerAccount
 class Ground:
     """The workspace `lab` with two places, and an agent that runs `code`. Each look takes a fresh connection, since servers come and go."""
 
-    def __init__(self, labsite: Installation, code: bytes, *, slots: int = 2, at_once: int = 48, engine_slots: int = 0) -> None:
+    def __init__(
+        self, labsite: Installation, code: bytes, *, slots: int = 2, at_once: int = 48, engine_slots: int = 0, wall_seconds: int = 60
+    ) -> None:
         if engine_slots:  # else the machine's own count
             change_engine(actor=make_operator(), slug="local", slots=engine_slots)
-        self.laboratory = make_laboratory(code=code, slots=slots, at_once=at_once)
+        self.laboratory = make_laboratory(code=code, slots=slots, at_once=at_once, wall_seconds=wall_seconds)
         with self.laboratory.opened():
             _, labsite.token = create_token(actor=self.laboratory.owner, name="drill", scopes=("run:read", "run:write"))
         self.request = {"benchmark_id": "accuracy", "agent_id": "worker", "dataset_ids": ["table"], "compute_pool_id": "local"}

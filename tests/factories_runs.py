@@ -48,6 +48,7 @@ def make_laboratory(
     isolation: str = Pool.Isolation.NONE,
     milli_gpu_per_slot: int = 1000,
     engine_slots: int = 16,
+    wall_seconds: int = 60,
 ) -> Laboratory:
     """A laboratory ready to launch: benchmark `accuracy`, dataset `table`, agent `worker` running `code`, pool `local`."""
     Installation.objects.get_or_create(is_current=True)
@@ -67,7 +68,7 @@ def make_laboratory(
         set_limit(actor=owner, unit=Unit.RUNS, window=Limit.Window.NOW, amount=at_once, mode=Limit.Mode.STOP, reason="start")
         make_benchmark(owner)
         make_dataset_version(owner)
-        make_agent_version(owner, code=code, wall_seconds=60)
+        make_agent_version(owner, code=code, wall_seconds=wall_seconds)
         set_objective(actor=owner, statement="Raise accuracy", benchmark="accuracy", target=0.9, due_on=None)
         activate_workspace(actor=owner)
     workspace.refresh_from_db()

@@ -16,7 +16,7 @@ from tests.installation import Installation, wait_until
 
 TARGET, LEAST = 20.0, 10.0
 NO_OPS = 2000
-HOLDS = b"import time\ntime.sleep(600)\n"
+HOLDS = b"import time\ntime.sleep(3000)\n"
 
 
 def main(count: int) -> None:
@@ -37,7 +37,7 @@ def main(count: int) -> None:
 
         bare = rq_rate()
         print(f"RQ alone, two workers, jobs that do nothing: {bare:6.1f} a second (n={NO_OPS})", flush=True)
-        ground = Ground(labsite, HOLDS, slots=1, at_once=count + 1, engine_slots=count + 1)
+        ground = Ground(labsite, HOLDS, slots=1, at_once=count + 1, engine_slots=count + 1, wall_seconds=3600)
         holder = labsite.ask("runs", {**ground.request, "budget": {"gpu_hours": 0.01}})
         wait_until(lambda: ground.active() == 1, "the run that holds the slot")
         with ground.looking():

@@ -47,6 +47,11 @@ def host() -> Iterator[SSHHost]:
 def far_laboratory(host: SSHHost, code: bytes = CODE) -> Laboratory:
     """A laboratory with a second pool, `gpu-host`, on the host."""
     laboratory = make_laboratory(code=code)
+    add_far_pool(laboratory, host)
+    return laboratory
+
+
+def add_far_pool(laboratory: Laboratory, host: SSHHost) -> None:
     add_engine(
         actor=make_operator(), slug="gpu-host", kind=Engine.Kind.SSH, slots=4, host="127.0.0.1", port=host.port,
         host_key=f"[127.0.0.1]:{host.port} {host.pinned}",
@@ -57,7 +62,6 @@ def far_laboratory(host: SSHHost, code: bytes = CODE) -> Laboratory:
             actor=laboratory.owner, engine="gpu-host", slug="gpu-host", slots=2, isolation=Pool.Isolation.NONE, login=host.user,
             folder=str(host.home / "labsite"), secret="GPU_HOST_KEY",
         )  # fmt: skip
-    return laboratory
 
 
 def far_run(laboratory: Laboratory, **asked: Any) -> Run:

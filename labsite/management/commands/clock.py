@@ -12,7 +12,7 @@ from django.db import Error, connection
 from labsite.clock import TICK_SECONDS, Clock
 
 log = structlog.get_logger(__name__)
-LONGEST_WAIT_SECONDS = 30.0
+LONGEST_WAIT_SECONDS = 4.0  # between two tries to reach a database or a queue that is away
 
 
 class Command(BaseCommand):

@@ -14,6 +14,12 @@ from runs.jobs import lanes
 LAST_SECONDS = 10.0
 
 
+class Worker(SimpleWorker):
+    """Runs jobs in its own process; asks a queue that is away often enough for what waits to go out within seconds of its return."""
+
+    max_connection_wait_time = 4.0
+
+
 class Command(BaseCommand):
     help = "Work on one queue until SIGTERM or SIGINT; the job in hand is finished first."
     requires_system_checks = []  # they load every page; a worker needs none of that memory
@@ -27,6 +33,6 @@ class Command(BaseCommand):
         # close_old_connections (runs/queue.py), so that a restarted database is met with a new connection.
         logging.getLogger("rq").setLevel(logging.WARNING)
         source = django_rq.get_queue(queue)
-        worker = SimpleWorker([source], connection=source.connection, serializer=JSONSerializer)
+        worker = Worker([source], connection=source.connection, serializer=JSONSerializer)
         worker.work(burst=burst, logging_level="WARNING")
         lanes.wait(LAST_SECONDS)  # what is cut off after that is under leases, and taken up by others

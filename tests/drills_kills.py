@@ -1,0 +1,224 @@
+"""One kill of the drill `tests/drills/kills.py`, and what must hold after it."""
+
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from django.conf import settings
+from django.db.models import Count
+
+from labsite.embedded.home import CHECKOUT
+from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
+from runs.models import Artifact, Attempt, Run, Watch
+from runs.place import place_in
+from tests.drills.fail_points import POINTS
+from tests.drills_ground import Ground
+from tests.installation import Installation, children_of, wait_until
+from workspaces import store
+from workspaces.models import AuditEvent, EngineSlot, Pool
+from workspaces.queries.chain import verify_chain
+from workspaces.queries.ledger import recount
+
+CODE = b"""
+import json, os, time
+with open("../outputs/starts", "a") as starts:
+    starts.write("started\\n")
+with open("../metrics.jsonl", "a") as metrics:
+    for step in range(40):
+        metrics.write(json.dumps({"key": "loss", "value": step, "step": step}) + "\\n")
+        metrics.flush()
+        time.sleep(0.02)
+"""
+STUCK_SECONDS = 120.0
+AHEAD = 8  # runs that wait or are at work at any time
+PROGRAMS = {
+    "dispatcher": "work dispatch",
+    "watcher": "work watch",
+    "collector": "work collect",
+    "default worker": "work default",
+    "clock": "manage.py clock",
+    "web": "gunicorn",
+    "all workers": "manage.py work",
+}
+ENDS = ("run.ended", "run.cancelled", "run.overran", "attempt.failed_to_start")
+
+
+class Drill:
+    """Launches runs all the time, kills, and looks."""
+
+    def __init__(self, labsite: Installation, *, ssh: bool) -> None:
+        self._labsite = labsite
+        self._ground = Ground(labsite, CODE, slots=6, at_once=48, engine_slots=16)
+        self._pools = ["local"]
+        self._stack = ExitStack()
+        if ssh:
+            self._pools.append(self._add_host())
+        self._launched: dict[str, float] = {}  # run id -> when its launch was answered
+        self._ended: set[str] = set()
+        self._over = threading.Event()
+        self._launcher = threading.Thread(target=self._keep_launching, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._launcher.start()
+        wait_until(lambda: len(self._ended_now()) >= 2, "the first ends")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._launcher.join(60)
+        self._stack.close()
+
+    def kill(self, chance: random.Random, only: str = "") -> dict[str, Any]:
+        """One kill, and everything that must hold after it; what is wrong stands under `faults`."""
+        what = only or chance.choice([*PROGRAMS, *POINTS])
+        before = self._ended_now()
+        gone = self._at_point(what) if what in POINTS else self._at_random(what, chance.uniform(0, 1.5))
+        killed_at = time.monotonic()
+        in_flight = [run for run in list(self._launched) if run not in before]
+        faults = [] if gone else [f"{what} was not reached in 60 s"]
+        recovered = self._until(lambda: self._has_recovered(what, gone))
+        ended = self._until(lambda: not set(in_flight) - self._ended_now(), since=killed_at)
+        if ended >= STUCK_SECONDS:
+            faults += [f"stuck: {run}" for run in sorted(set(in_flight) - self._ended_now())]
+        self._ended |= set(in_flight) & self._ended_now()
+        faults += self._faults(in_flight)
+        return {
+            "what": what, "pids": gone, "recovered_seconds": round(recovered, 1), "in_flight": len(in_flight),
+            "ended_seconds": round(ended, 1), "ended": len(self._ended_now() - before), "faults": faults,
+        }  # fmt: skip
+
+    def settle(self) -> None:
+        """No launch any more; in the end nothing is held and every run has ended once."""
+        self._over.set()
+        self._launcher.join(60)
+        wait_until(lambda: len(self._ended_now()) == len(self._launched), "the last ends", seconds=STUCK_SECONDS)
+        self._ground.check()
+
+    # --- Kills --------------------------------------------------------------------------------------------------------------------------
+
+    def _at_random(self, what: str, seconds: float) -> list[int]:
+        time.sleep(seconds)
+        found = self._labsite.programs(PROGRAMS[what])
+        if what == "web":
+            found = list(children_of(found[0]))  # a worker of its own master's, in the midst of an answer or not
+        chosen = found if what == "all workers" else found[:1]
+        for pid in chosen:
+            os.kill(pid, signal.SIGKILL)
+        return chosen
+
+    def _at_point(self, point: str) -> list[int]:
+        """Start a worker that dies there, until it has."""
+        worker = subprocess.Popen(
+            [sys.executable, "tests/drills/fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
+        )
+        try:
+            worker.wait(60)  # bells go round among those that wait for them
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+            return []
+        return [worker.pid]
+
+    def _has_recovered(self, what: str, gone: list[int]) -> bool:
+        """Are the programs there again, and has somebody else what the dead ones held?"""
+        with self._ground.looking():
+            for pid in gone:
+                if Watch.objects.filter(lease_holder__contains=f":{pid}:").exists():
+                    return False
+        if what == "web":
+            with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+                return bool(self._labsite.ask("runs?limit=1"))
+            return False
+        if what in POINTS:
+            return True
+        there = self._labsite.programs(PROGRAMS[what])
+        return not set(there) & set(gone) and len(there) >= len(gone)
+
+    def _until(self, holds: Any, since: float | None = None) -> float:
+        """Seconds until it holds, at most until it counts as stuck."""
+        began = time.monotonic() if since is None else since
+        while not holds() and time.monotonic() - began < STUCK_SECONDS:
+            time.sleep(0.1)
+        return time.monotonic() - began
+
+    # --- Runs ---------------------------------------------------------------------------------------------------------------------------
+
+    def _keep_launching(self) -> None:
+        """A launch whose answer was lost is asked for again under the same key: it is one run."""
+        number, key = 0, secrets.token_hex(16)
+        while not self._over.wait(0.1):
+            if len(self._launched) - len(self._ended_now()) >= AHEAD:
+                continue
+            body = {**self._ground.request, "compute_pool_id": self._pools[number % len(self._pools)], "budget": {"gpu_hours": 0.02}}
+            with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+                run = self._labsite.ask("runs", body, **{"Idempotency-Key": key})
+                self._launched[run["uuid"]] = time.monotonic()
+                number, key = number + 1, secrets.token_hex(16)
+
+    def _ended_now(self) -> set[str]:
+        with self._ground.looking():
+            return {str(pk) for pk in Run.objects.filter(status__in=sorted(TERMINAL)).values_list("pk", flat=True)}
+
+    # --- What must hold -----------------------------------------------------------------------------------------------------------------
+
+    def _faults(self, in_flight: list[str]) -> list[str]:
+        with self._ground.looking():
+            faults = [f"ledger: {line}" for line in recount()]
+            if not verify_chain().is_whole:
+                faults.append("the chain of the record is broken")
+            if lost := Run.objects.filter(pk__in=in_flight).exclude(status="succeeded"):
+                faults += [f"lost: {run.name} is {run.status}, {run.reason}" for run in lost]
+            if len(in_flight) != Run.objects.filter(pk__in=in_flight).count():
+                faults.append("a run that was launched is not there")
+            ends = AuditEvent.objects.filter(verb__in=ENDS, subject_id__in=in_flight).order_by().values_list("subject_id")
+            faults += [f"doubled: {run} has ended {count} times" for run, count in ends.annotate(count=Count("pk")) if count != 1]
+            many = Attempt.objects.filter(run__in=in_flight).order_by().values_list("run").annotate(count=Count("pk"))
+            faults += [f"doubled: {run} has {count} attempts" for run, count in many if count != 1]
+            faults += [f"doubled: {path}" for path in self._started_not_once(in_flight)]
+            taken = set(EngineSlot.objects.values_list("attempt_id", flat=True))
+            open_now = set(Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).values_list("pk", flat=True))
+            closed = Attempt.objects.filter(pk__in=taken - open_now).exclude(status__in=sorted(OPEN_ATTEMPTS))
+            faults += [f"a place is held for {attempt.key}, which has ended" for attempt in closed]
+            return faults + self._strangers()
+
+    def _started_not_once(self, in_flight: list[str]) -> list[str]:
+        """Runs whose program has not started exactly once, by its own word."""
+        found = []
+        rows = {str(row.run_id): row for row in Artifact.objects.filter(run__in=in_flight, path="starts").select_related("blob")}
+        for run in in_flight:
+            row = rows.get(run)
+            said = b"".join(store.open(row.blob.region, self._ground.laboratory.workspace.pk, row.blob.sha256)) if row else b""
+            if said != b"started\n":
+                found.append(f"{run} has started {said.count(b'started')} times")
+        return found
+
+    def _strangers(self) -> list[str]:
+        """What the pools still have and labsite has ended."""
+        found = []
+        for pool in Pool.objects.filter(slug__in=self._pools).select_related("engine"):
+            living = place_in(pool, pool.isolation).living(self._ground.laboratory.workspace.pk.hex)
+            ended = Attempt.objects.filter(key__in=living).exclude(status__in=sorted(OPEN_ATTEMPTS))
+            found += [f"{attempt.key} lives on {pool.slug}, and has ended here" for attempt in ended]
+        folders = list((Path(settings.LABSITE_RUNS) / "runs" / self._ground.laboratory.workspace.pk.hex).glob("lab-*"))
+        known = set(Attempt.objects.filter(key__in=[folder.name for folder in folders]).values_list("key", flat=True))
+        return found + [f"{folder.name} is no attempt of ours" for folder in folders if folder.name not in known]
+
+    def _add_host(self) -> str:
+        """A second pool, on a real sshd."""
+        from tests.runs.pools.ssh_host import SSHHost  # noqa: PLC0415  # only where it is asked for
+        from tests.runs.test_ssh_engine import add_far_pool  # noqa: PLC0415
+
+        host = SSHHost()
+        self._stack.callback(host.close)
+        add_far_pool(self._ground.laboratory, host)
+        return "gpu-host"
