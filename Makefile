@@ -10,8 +10,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 AROUND := $(BIN)/python -m labsite.embedded.around --
 ARGS ?=
-# Two processes are worth their start on the whole suite only.
-PARALLEL ?= $(if $(ARGS),,-n 2)
+# Two processes are worth their start on the whole suite only. Tests of a group share what is slow to start, such as the Ray head.
+PARALLEL ?= $(if $(ARGS),,-n 2 --dist loadgroup)
 
 run: .venv/installed
 	@exec $(BIN)/python manage.py up $(ARGS)
@@ -20,7 +20,7 @@ run: .venv/installed
 LABSITE_POOL_PYTHON ?= $(CURDIR)/.venv-pool/bin/python
 export LABSITE_POOL_PYTHON
 
-test: .venv/installed-dev .venv-pool/installed
+test: .venv/installed-dev .venv-pool/installed .venv-ray/installed
 	@exec $(AROUND) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/installed-dev
@@ -46,7 +46,7 @@ drills: .venv/installed-dev
 lock:
 	@test -d .venv-lock || $(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip --quiet install uv
-	for name in requirements requirements-dev requirements-pool; do
+	for name in requirements requirements-dev requirements-pool requirements-ray; do
 	  .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --no-emit-index-url --no-header \
 	    --python-version 3.11 $(ARGS) "$$name.in" -o "$$name.lock"
 	done
@@ -55,7 +55,7 @@ system:
 	@exec bash .ci/system
 
 clean:
-	rm -rf .venv .venv-lock .venv-pool .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-pool .venv-ray .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -72,6 +72,12 @@ clean:
 	@echo "installing what the example runs need (half a minute, once)"
 	test -x .venv-pool/bin/python || "$(PYTHON)" -m venv .venv-pool
 	.venv-pool/bin/python -m pip --disable-pip-version-check --quiet --no-input install --require-hashes -r requirements-pool.lock
+	touch $@
+
+.venv-ray/installed: requirements-ray.lock | .venv/bin/python
+	@echo "installing the Ray of the tests (half a minute, once)"
+	test -x .venv-ray/bin/python || "$(PYTHON)" -m venv .venv-ray
+	.venv-ray/bin/python -m pip --disable-pip-version-check --quiet --no-input install --require-hashes -r requirements-ray.lock
 	touch $@
 
 .venv/installed-dev: requirements-dev.lock | .venv/bin/python
