@@ -77,7 +77,8 @@ class Order:
 class Exit:
     """How an attempt ended. Exactly one of `code` and `signal` is set, or neither where nobody saw the end.
 
-    `reason`: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, launcher_lost. Times are seconds UTC.
+    `reason`: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, launcher_lost, engine_failed, engine_cancelled. Times are
+    seconds UTC.
     """
 
     code: int | None
@@ -96,12 +97,16 @@ class Exit:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the pool sees of an attempt now; `heartbeat_at` in seconds UTC, `reason` in words where the status needs them."""
+    """What the pool sees of an attempt now; `heartbeat_at` in seconds UTC, `reason` in words where the status needs them.
+
+    `native`: of a pending one, the id under which an engine holds it in a queue of its own; it need not be submitted again.
+    """
 
     status: Status
     exit: Exit | None = None
     heartbeat_at: float | None = None
     reason: str = ""
+    native: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The far side of a pool on another host: a LocalPool there, asked through stdin, a line of JSON for each question and each answer.
+"""The far side of a pool on another host: a LocalPool there, or a ScheduledPool, asked through stdin, a line of JSON for each question and
+each answer.
 
 A script of the standard library (Python 3.8); it travels with the launcher, lies at `<root>/launcher/<hash>/runs/pools/` and knows its root
 from that. It ends when its connection does. Files come in by `keep`, into a store by hash, so that what many attempts share is sent once.
@@ -25,6 +26,8 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(
 from runs.pools.base import Order, PoolError, StagedFile, StagedInput, path_parts
 from runs.pools.isolation import Isolation, available
 from runs.pools.local import LocalPool
+from runs.pools.scheduled import ScheduledPool
+from runs.pools.schedulers import scheduler_of
 from runs.pools.staging import check_job
 
 GREETING = b"labsite far side 1\n"
@@ -146,14 +149,16 @@ class FarSide:
             seconds = asked["older_than_seconds"]
             self._say({"removed": pool.tidy(older_than_seconds=seconds) + self._store.tidy(seconds)})
         elif what == "probe":
-            self._say(self._probe())
+            self._say({**self._probe(), "engine": dict(pool.scheduler.probe()) if isinstance(pool, ScheduledPool) else None})
         else:
             raise PoolError(f"the far side does not know {what!a}")
 
     def _pool(self, asked: Asked) -> LocalPool:
         python = asked["python"]
         hidden = [Path(one) for one in asked["hidden"]]
-        return LocalPool(self._root, Isolation(asked["isolation"]), hidden, None if python is None else Path(python))
+        place = (self._root, Isolation(asked["isolation"]), hidden, None if python is None else Path(python))
+        engine = asked.get("scheduler")
+        return LocalPool(*place) if engine is None else ScheduledPool(*place, scheduler_of(engine))
 
     def _say(self, answer: Asked, more: bytes = b"") -> None:
         self._target.write(json.dumps({**answer, "now": time.time()}).encode() + b"\n" + more)

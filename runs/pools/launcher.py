@@ -1,10 +1,10 @@
 """Start the command of a run folder, watch it, end it, and write down how it ended.
 
 A script of the standard library. `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once
-the answer is durable; `... finish FOLDER` ends what a killed launcher left behind, `... gone FOLDER UID` where the folder itself was
-taken away; `... trial ISOLATION` says by its exit status whether this kernel lets us. It needs no running labsite: the limits hold while
-labsite is down. What it may rely on is in `state/` (written by labsite, out of the run's reach) and `job.json`; what the run wrote is
-never trusted.
+the answer is durable; `... hold FOLDER` does the same in the foreground, for an engine that started it, and ends with the run's own status;
+`... finish FOLDER REASON` ends what a killed launcher left behind, `... gone FOLDER UID` where the folder itself was taken away;
+`... trial ISOLATION` says by its exit status whether this kernel lets us. It needs no running labsite: the limits hold while labsite is
+down. What it may rely on is in `state/` (written by labsite, out of the run's reach) and `job.json`; what the run wrote is never trusted.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -55,15 +56,40 @@ def run(folder: str) -> str:
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
+
+    def say(text: str) -> None:
+        os.write(writer, text.encode())
+        os.close(writer)
+
+    watch(folder, say)
+    os._exit(0)
+
+
+def hold(folder: str) -> int:
+    """Take the fence, start, and stay; the exit status of the run (128 + signal where one ended it), 0 where it was started before."""
+
+    def say(text: str) -> None:
+        os.write(1, text.encode() + b"\n")
+
+    ended = watch(folder, say)
+    if ended is None:
+        return 0 if os.path.exists(os.path.join(folder, "state", "lock")) else 1
+    code, number = ended["code"], ended["signal"]
+    return code if isinstance(code, int) else 128 + number if isinstance(number, int) else 1
+
+
+def watch(folder: str, say: "Callable[[str], None]") -> "dict[str, object] | None":
+    """Take the fence, start, say how that went, watch until the end; its outcome, or None where nothing was started."""
+    state = os.path.join(folder, "state")
+    start, job = read_json(os.path.join(state, "start.json")), read_json(os.path.join(folder, "job.json"))
+    if start is None or job is None:
+        say("the folder is not staged")
+        return None
     try:
-        start, job = (read_json(os.path.join(folder, "state", "start.json")), read_json(os.path.join(folder, "job.json")))
-        if start is None or job is None:
-            os.write(writer, b"the folder is not staged")
-            os._exit(1)
-        write_json(os.path.join(folder, "state", "lock"), {"launcher": identity(os.getpid())}, exclusive=True)
+        write_json(os.path.join(state, "lock"), {"launcher": identity(os.getpid())}, exclusive=True)
     except FileExistsError:
-        os.write(writer, b"exists")
-        os._exit(0)
+        say("exists")
+        return None
     checked = ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     supervisor = Supervisor(folder, start, job)
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -71,19 +97,19 @@ def run(folder: str) -> str:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: supervisor.end("cancelled", supervisor.limits.get("grace_seconds", 0)))
     if checked != 0:
-        os.write(writer, b"this kernel has no sub-reaper")
+        say("this kernel has no sub-reaper")
         os._exit(1)
     supervisor.launch()
-    os.write(writer, b"started")
-    os.close(writer)
+    say("started")
     try:
         supervisor.watch()
     except Exception:
         # Nothing may run unwatched. Without exit.json the next observation says launcher_lost.
         supervisor.signal_all(signal.SIGKILL)
         raise
-    seal(folder, start, supervisor.conclude())
-    os._exit(0)
+    outcome = supervisor.conclude()
+    seal(folder, start, outcome)
+    return outcome
 
 
 def kill_left(folder: str, number: "int | None") -> str:
@@ -110,8 +136,8 @@ def gone(folder: str, uid: str) -> str:
     return kill_left(folder, int(uid) if uid else None) or "ended"
 
 
-def finish(folder: str) -> str:
-    """End what a dead launcher left, and write the end it could not see."""
+def finish(folder: str, reason: str) -> str:
+    """End what a dead launcher left, and write the end it could not see, for that reason."""
     state = os.path.join(folder, "state")
     start, lock = (read_json(os.path.join(state, "start.json")) or {}, read_json(os.path.join(state, "lock")) or {})
     launcher = lock.get("launcher")
@@ -124,7 +150,7 @@ def finish(folder: str) -> str:
     began = os.stat(os.path.join(state, "lock")).st_mtime
     heartbeat = os.path.join(state, "heartbeat")
     beat = os.stat(heartbeat).st_mtime if os.path.exists(heartbeat) else began
-    outcome = {"code": None, "signal": None, "started_at": began, "ended_at": max(began, beat), "reason": "launcher_lost"}
+    outcome = {"code": None, "signal": None, "started_at": began, "ended_at": max(began, beat), "reason": reason}
     seal(folder, start, {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
     return "finished"
 
@@ -132,8 +158,10 @@ def finish(folder: str) -> str:
 if __name__ == "__main__":
     if sys.argv[1] == "trial":
         os._exit(cell.trial(sys.argv[2]))
-    if sys.argv[1] == "gone":
-        os.write(1, gone(sys.argv[2], sys.argv[3]).encode())
+    if sys.argv[1] == "hold":
+        os._exit(hold(sys.argv[2]))
+    if sys.argv[1] == "run":
+        os.write(1, run(sys.argv[2]).encode())
     else:
-        os.write(1, {"run": run, "finish": finish}[sys.argv[1]](sys.argv[2]).encode())
+        os.write(1, {"finish": finish, "gone": gone}[sys.argv[1]](sys.argv[2], sys.argv[3]).encode())
     os._exit(0)

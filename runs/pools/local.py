@@ -53,7 +53,7 @@ class LocalPool:
         """Make the run folder, where there is none. Nothing starts by it."""
         folder = self._folder(order.workspace, order.key)
         if not folder.exists():
-            with _in_words("the run folder could not be made"):
+            with in_words("the run folder could not be made"):
                 self._make_rooms(order.workspace)
                 check_job(order.job)
                 self._stage(folder, order)
@@ -70,30 +70,30 @@ class LocalPool:
         """What the folder says; a launcher that was killed is noticed here, and what it left behind is ended here."""
         folder = self._folder(workspace, key)
         state = folder / "state"
-        ended = _state(state / "exit.json")
+        ended = end_in(state)
         if ended is not None:
             # Without isolation a run can write its own end. While its launcher lives so may its processes.
             if self._lives_on(state):
                 return Observation(
-                    Status.RUNNING, heartbeat_at=_modified(state / "heartbeat"), reason="an end is written, its launcher lives"
+                    Status.RUNNING, heartbeat_at=modified(state / "heartbeat"), reason="an end is written, its launcher lives"
                 )
-            return Observation(Status.EXITED, exit=_exit(ended), heartbeat_at=_modified(state / "heartbeat"))
-        lock = _state(state / "lock")
+            return Observation(Status.EXITED, exit=_exit(ended), heartbeat_at=modified(state / "heartbeat"))
+        lock = state_in(state / "lock")
         if lock is None:
             return self._unstarted(workspace, key, folder)
-        if _is_watched(lock):
+        if is_watched(lock):
             started = (state / "pid.json").exists()
-            return Observation(Status.RUNNING if started else Status.PENDING, heartbeat_at=_modified(state / "heartbeat"))
-        if _state(state / "exit.json") is None:
-            said = self._call("finish", folder)
+            return Observation(Status.RUNNING if started else Status.PENDING, heartbeat_at=modified(state / "heartbeat"))
+        if end_in(state) is None:
+            said = self._call("finish", folder, "launcher_lost")
             if said != "finished":
-                return Observation(Status.UNKNOWN, heartbeat_at=_modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
-        return Observation(Status.EXITED, exit=_exit(_state(state / "exit.json") or {}), heartbeat_at=_modified(state / "heartbeat"))
+                return Observation(Status.UNKNOWN, heartbeat_at=modified(state / "heartbeat"), reason=f"the launcher is gone: {said}")
+        return Observation(Status.EXITED, exit=_exit(end_in(state) or {}), heartbeat_at=modified(state / "heartbeat"))
 
     def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
         """Ask the launcher to end the attempt. One that has not started yet never will: its fence is taken here."""
         folder = self._folder(workspace, key)
-        with _in_words("the request to end could not be written"):
+        with in_words("the request to end could not be written"):
             if not folder.exists() and self._bar(workspace, folder):
                 return
             state = folder / "state"
@@ -132,7 +132,7 @@ class LocalPool:
         if not (folder / "state" / "exit.json").exists():
             raise PoolError("the attempt has not ended; its folder stays")
         grave = folder.with_name(f".removed-{secrets.token_hex(8)}")
-        with _in_words("the run folder could not be removed"):
+        with in_words("the run folder could not be removed"):
             folder.rename(grave)
             files.remove_tree(grave)
 
@@ -162,7 +162,7 @@ class LocalPool:
 
     def _owners(self, folder: Path) -> frozenset[int]:
         """User ids whose files in the folder are the run's or the launcher's own."""
-        uid = (_state(folder / "state" / "start.json") or {}).get("uid")
+        uid = (state_in(folder / "state" / "start.json") or {}).get("uid")
         return frozenset({os.getuid(), uid} if isinstance(uid, int) else {os.getuid()})
 
     def _is_live(self, workspace: str, key: str) -> bool:
@@ -172,7 +172,7 @@ class LocalPool:
     def _lives_on(self, state: Path) -> bool:
         """Does the launcher live although an end is written? Between the one and the other lie milliseconds where the end is its own."""
         until = time.monotonic() + ENDING_SECONDS
-        while _is_watched(_state(state / "lock") or {}):
+        while is_watched(state_in(state / "lock") or {}):
             if time.monotonic() > until:
                 return True
             time.sleep(0.01)
@@ -264,13 +264,13 @@ class LocalPool:
             return False
         return True
 
-    def _conclude(self, folder: Path) -> None:
+    def _conclude(self, folder: Path, reason: str = "cancelled") -> None:
         """Write the end of an attempt that never started; its fence is ours."""
-        start = _state(folder / "state" / "start.json") or {}
+        start = state_in(folder / "state" / "start.json") or {}
         if (folder / "secrets").is_dir():
             files.remove_tree(folder / "secrets")
         now = time.time()
-        outcome = {"code": None, "signal": None, "started_at": now, "ended_at": now, "reason": "cancelled"}
+        outcome = {"code": None, "signal": None, "started_at": now, "ended_at": now, "reason": reason}
         write_json(str(folder / "state" / "exit.json"), {**outcome, "peak_memory_bytes": None, "cpu_seconds": None, "samples": []})
         if start.get("claim"):
             Path(str(start["claim"])).unlink(missing_ok=True)
@@ -294,7 +294,7 @@ class LocalPool:
 
 
 @contextmanager
-def _in_words(what: str) -> Iterator[None]:
+def in_words(what: str) -> Iterator[None]:
     """An error of the file system (full disk, no right) as a PoolError."""
     try:
         yield
@@ -302,19 +302,27 @@ def _in_words(what: str) -> Iterator[None]:
         raise PoolError(f"{what}: {error.strerror}") from error
 
 
-def _is_watched(lock: dict[str, object]) -> bool:
+def is_watched(lock: dict[str, object]) -> bool:
+    """Does the launcher live that has taken the fence? One on another machine cannot be seen from here."""
     launcher = lock.get("launcher")
     return isinstance(launcher, dict) and is_alive(launcher)
 
 
-def _state(path: Path) -> dict[str, object] | None:
+def state_in(path: Path) -> dict[str, object] | None:
+    """What a small file of labsite's says, None where it is not there. PoolError where it cannot be read."""
     try:
         return read_json(str(path))
     except ValueError as error:
         raise PoolError(f"state/{path.name} of the run folder cannot be read") from error
 
 
-def _modified(path: Path) -> float | None:
+def end_in(state: Path) -> dict[str, object] | None:
+    """The end that the folder of a state holds, None as long as it has none. PoolError where it cannot be read."""
+    return state_in(state / "exit.json")
+
+
+def modified(path: Path) -> float | None:
+    """When a file was last written, seconds UTC; None where it is not there."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -21,10 +21,13 @@ def stat_fields(pid: int) -> "list[str] | None":
 def identity(pid: int) -> "dict[str, object] | None":
     """What tells a process from a later one of the same number: start time in clock ticks, and the boot."""
     fields = stat_fields(pid)
-    if fields is None:
-        return None
+    return None if fields is None else {"pid": pid, "start_time": int(fields[19]), "boot_id": boot_id()}
+
+
+def boot_id() -> str:
+    """What tells this machine, since it was started, from every other."""
     with open("/proc/sys/kernel/random/boot_id") as file:
-        return {"pid": pid, "start_time": int(fields[19]), "boot_id": file.read().strip()}
+        return file.read().strip()
 
 
 def is_alive(known: "dict[str, object]") -> bool:
@@ -118,7 +121,7 @@ def marked(folder: str, uid: "int | None") -> "list[int]":
 
 def launched(folder: str) -> "list[int]":
     """Launchers of a run folder that live, whether the folder is still there or not."""
-    told = b"\0run\0" + os.fsencode(folder) + b"\0"
+    told = tuple(b"\0" + word + b"\0" + os.fsencode(folder) + b"\0" for word in (b"run", b"hold"))
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or stat_fields(int(name)) is None:

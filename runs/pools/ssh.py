@@ -1,6 +1,6 @@
 """The pool of a host that is reached over SSH: a LocalPool on its side, asked through one kept connection.
 
-Nothing of labsite need be installed there but Python 3.8: the files of `TRAVELLING` are sent once, into `<root>/launcher/<hash>/`, and the
+Nothing need be installed there but Python 3.8: the files of travelling.py are sent once, into `<root>/launcher/<hash>/`, and the
 launcher that starts an attempt from there keeps its limits while labsite and the connection are down. No argument of a command there is
 anything but that path: names, jobs and secrets go through stdin, and what a run wrote is opened by the far side, which follows no link.
 """
@@ -11,28 +11,24 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from runs.pools.arrive import PLACE, digest
-from runs.pools.base import Exit, Observation, Order, OutputFile, OutputList, PoolError, StagedFile, Status
+from runs.pools.arrive import PLACE
+from runs.pools.base import JSON, Exit, Observation, Order, OutputFile, OutputList, PoolError, StagedFile, Status
 from runs.pools.far import BROKEN, FRAME
 from runs.pools.isolation import Isolation
 from runs.pools.sending import Sized, pieces_of, sized
 from runs.pools.ssh_access import Access
 from runs.pools.ssh_connection import BrokenError, Connection, NotThereError, Pieces, Session
 from runs.pools.ssh_thread import Background, background
+from runs.pools.travelling import travelling
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 T = TypeVar("T")
 
-TRAVELLING = (
-    "base.py", "cell.py", "far.py", "folder.py", "isolation.py", "launcher.py", "local.py", "processes.py", "sampling.py", "staging.py",
-    "supervisor.py", "uids.py",
-)  # fmt: skip
 STAGE_SECONDS = 900.0  # copying what is on the host already; sending has no limit as long as it gets on
 MISSING_FILE = 2  # Python's exit status where the script is not there
 _PLAIN = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/-]*\Z", re.ASCII)
@@ -61,7 +57,8 @@ def describe_far(isolation: Isolation) -> str:
 
 @dataclass(frozen=True)
 class FarHost:
-    """What a host says of itself. `clock_offset_seconds`: how far its clock is before ours, 0 where within a few seconds."""
+    """What a host says of itself. `clock_offset_seconds`: how far its clock is before ours, 0 where within a few seconds. `engine`: what the
+    scheduler that is reached there says of itself (`Scheduler.probe`), None where there is none."""
 
     python: str
     user: str
@@ -70,6 +67,7 @@ class FarHost:
     memory_bytes: int
     free_bytes: int
     clock_offset_seconds: float
+    engine: Mapping[str, JSON] | None = None
 
 
 class SSHPool:
@@ -78,6 +76,7 @@ class SSHPool:
     `root`: the pool's folder there, absolute or below the account's home, made where it is missing. `host_key`: the pinned public key.
     `private_key`: the text of ours, held in memory. `isolation`: one of those that `probe` names. `hidden`: folders there that no run may
     see. `python`: the environment there that runs find first on their PATH. `interpreter`: what runs the launcher, 3.8 or newer.
+    `scheduler`: the engine there that starts the runs, as schedulers.py reads it; None where the host runs them itself.
     Every method raises PoolError where the host cannot be reached or does not answer: nothing is known of the attempt then.
     """
 
@@ -94,11 +93,12 @@ class SSHPool:
         hidden: Sequence[str] = (),
         python: str | None = None,
         interpreter: str = "python3",
+        scheduler: Mapping[str, JSON] | None = None,
     ) -> None:
         self._access = Access(host, port, user, host_key, private_key)
         self._root = _plain(root.removeprefix("~/").rstrip("/"), "the pool's folder")
         self._interpreter = _plain(interpreter, "the interpreter")
-        self._settings = {"isolation": isolation.value, "hidden": list(hidden), "python": python}
+        self._settings = {"isolation": isolation.value, "hidden": list(hidden), "python": python, "scheduler": scheduler}
         name, _ = travelling()
         self._command = f"exec {self._interpreter} -I -S -E -X utf8 {self._root}/{PLACE}/{name}/runs/pools/far.py"
 
@@ -127,7 +127,7 @@ class SSHPool:
         exit_ = None if end is None else Exit(**end)
         if exit_ is not None:
             exit_ = replace(exit_, started_at=exit_.started_at - ahead, ended_at=exit_.ended_at - ahead)
-        return Observation(Status(found["status"]), exit_, None if beat is None else beat - ahead, found["reason"])
+        return Observation(Status(found["status"]), exit_, None if beat is None else beat - ahead, found["reason"], found["native"])
 
     def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
         self._ask("cancel", workspace, key, grace_seconds=grace_seconds)
@@ -165,7 +165,7 @@ class SSHPool:
         """Connect, bring the launcher, and say what the host is: for "test connection". Makes the pool's folder."""
         answer, _ = self._exchange({"what": "probe"}, new=True)
         isolations = tuple(Isolation(one) for one in answer["isolations"])
-        figures = {name: answer[name] for name in ("python", "user", "cores", "memory_bytes", "free_bytes")}
+        figures = {name: answer[name] for name in ("python", "user", "cores", "memory_bytes", "free_bytes", "engine")}
         return FarHost(isolations=isolations, clock_offset_seconds=self._connection().offset_seconds, **figures)
 
     def _connection(self) -> Connection:
@@ -280,13 +280,6 @@ class FarFile(io.RawIOBase):
             self._thread.loop.call_soon_threadsafe(self._connection.give_back, self._command, session)
         else:
             self._thread.loop.call_soon_threadsafe(self._connection.drop, session)
-
-
-@cache
-def travelling() -> tuple[str, dict[str, str]]:
-    """The files that a host needs, by name, and the hash that their copy there is called by."""
-    files = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in TRAVELLING}
-    return digest(files), files
 
 
 def _named(files: Sequence[StagedFile]) -> list[list[object]]:

@@ -300,7 +300,8 @@ class Conformance:
         lab.pool.remove(order.workspace, order.key)
 
     def test_a_running_attempt_has_a_fresh_heartbeat(self, lab: Laboratory) -> None:
-        order = lab.start(lab.order("import time; time.sleep(60)"))
+        order = lab.start(lab.order("import time; print('up', flush=True); time.sleep(60)"))
+        lab.said(order, "up")
         first = lab.look(order)
         assert first.status == Status.RUNNING
         wait_for(lambda: (lab.look(order).heartbeat_at or 0) > (first.heartbeat_at or 0) or None, "the next heartbeat")

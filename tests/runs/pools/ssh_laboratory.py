@@ -1,20 +1,21 @@
 """A Laboratory whose pool is on an SSHHost."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from runs.pools.base import JSON
 from runs.pools.isolation import Isolation, can_enter
 from runs.pools.ssh import SSHPool
 from tests.runs.pools.laboratory import Laboratory
 from tests.runs.pools.ssh_host import SSHHost
 
 
-def pool_on(host: SSHHost, isolation: Isolation = Isolation.NONE, **other: str) -> SSHPool:
+def pool_on(host: SSHHost, isolation: Isolation = Isolation.NONE, scheduler: Mapping[str, JSON] | None = None, **other: str) -> SSHPool:
     """A pool there; `other` replaces what its constructor is given by name (root, host_key, private_key, interpreter)."""
     keys = {"host_key": host.pinned, "private_key": host.private_key, "root": str(host.home / f"runs-{isolation}")}
-    return SSHPool("127.0.0.1", host.port, host.user, isolation=isolation, **{**keys, **other})
+    return SSHPool("127.0.0.1", host.port, host.user, isolation=isolation, scheduler=scheduler, **{**keys, **other})
 
 
 def laboratory(host: SSHHost, store: Path, isolation: Isolation = Isolation.NONE) -> Iterator[Laboratory]:

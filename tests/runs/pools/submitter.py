@@ -9,14 +9,23 @@ from pathlib import Path
 from runs.pools.base import Order, Pool, StagedFile
 from runs.pools.isolation import Isolation
 from runs.pools.local import LocalPool
+from runs.pools.scheduled import ScheduledPool
+from runs.pools.schedulers import scheduler_of
 from runs.pools.ssh import SSHPool
+from runs.pools.travelling import bring
 
 
 def pool_of(spec: dict[str, str]) -> Pool:
     """The pool that a Laboratory's `spec` names."""
     if "port" in spec:
         keys = (Path(spec["host_key_file"]).read_text(), Path(spec["private_key_file"]).read_text())
-        return SSHPool("127.0.0.1", int(spec["port"]), spec["user"], spec["root"], *keys, isolation=Isolation(spec["isolation"]))
+        engine = {"kind": spec["scheduler"], "address": spec["address"]} if "scheduler" in spec else None
+        place = ("127.0.0.1", int(spec["port"]), spec["user"], spec["root"])
+        return SSHPool(*place, *keys, isolation=Isolation(spec["isolation"]), scheduler=engine)
+    if "scheduler" in spec:
+        root, settings = Path(spec["root"]), {**spec, "kind": spec["scheduler"]}
+        hidden = [Path(spec["hidden"])]
+        return ScheduledPool(root, Isolation(spec["isolation"]), hidden, None, scheduler_of(settings), launcher=bring(root))
     return LocalPool(Path(spec["root"]), Isolation(spec["isolation"]), [Path(spec["hidden"])], None)
 
 

@@ -16,8 +16,9 @@ from runs.pools import ssh_connection
 from runs.pools.arrive import OLDEST, arrive, digest
 from runs.pools.base import PoolError, Status
 from runs.pools.isolation import Isolation, barrier
-from runs.pools.ssh import TRAVELLING, describe_far, travelling
+from runs.pools.ssh import describe_far
 from runs.pools.ssh_thread import close_all
+from runs.pools.travelling import TRAVELLING, travelling
 from tests.runs.pools import ssh_laboratory
 from tests.runs.pools.conformance import Conformance
 from tests.runs.pools.laboratory import REPOSITORY, Laboratory, wait_for
@@ -157,8 +158,9 @@ def test_a_python_of_the_host_is_found_first_and_a_root_may_lie_below_the_home(c
     (host.home / "env/bin/python").write_text('#!/bin/sh\necho "its own python" "$LABSITE_RUN_DIR"\nls ' + str(host.home))
     for path, mode in (("env/bin/python", 0o755), ("env/bin", 0o755), ("env", 0o755)):
         (host.home / path).chmod(mode)
-    settings = {"root": "~/labsite-runs/", "python": str(host.home / "env")}
-    confined.pool, confined.spec["root"] = pool_on(host, Isolation.NAMESPACE, **settings), str(host.home / "labsite-runs")
+    python = str(host.home / "env")
+    confined.pool = pool_on(host, Isolation.NAMESPACE, root="~/labsite-runs/", python=python)
+    confined.spec["root"] = str(host.home / "labsite-runs")
     order, _ = confined.run("pass")
     assert confined.log(order).split("\n")[:2] == [f"its own python {confined.folder(order)}", "env"], confined.log(order, "stderr.log")
 

@@ -1,0 +1,208 @@
+"""Attempts that an engine such as Slurm or Ray starts: the run folder of a LocalPool, seen by every node; only who starts the launcher differs.
+
+The folder's word is heard first (an end, a living launcher, a fresh heartbeat), then the engine's. A launcher may be on another machine, where
+no process can be looked at; then its heartbeat counts, by the clock of the file system that both see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from runs.pools.base import Observation, PoolError, Status
+from runs.pools.isolation import LAUNCHER, Isolation
+from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in
+from runs.pools.processes import boot_id, write_json
+from runs.pools.scheduler import NoAnswer, Placed, Scheduler
+
+FRESH_SECONDS = 15.0  # a heartbeat comes every second; a shared file system may show it late
+STOP_SECONDS = 10.0  # after the grace, the engine is asked to end what its launcher has not ended
+
+
+class ScheduledPool(LocalPool):
+    """A LocalPool whose launchers are started by `scheduler`.
+
+    `launcher`: the script as the engine's nodes see it. `interpreter`: what runs it there, Python 3.8 or newer.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        isolation: Isolation,
+        hidden: Sequence[Path],
+        python: Path | None,
+        scheduler: Scheduler,
+        *,
+        launcher: Path = LAUNCHER,
+        interpreter: str = "python3",
+    ) -> None:
+        super().__init__(root, isolation, hidden, python)
+        self.scheduler = scheduler
+        self._argv = (interpreter, "-I", "-S", "-E", "-X", "utf8", str(launcher), "hold")
+
+    def start(self, workspace: str, key: str) -> None:
+        """Hand what is staged to the engine, unless it has it. Where the engine is silent, the next start looks first and asks again."""
+        folder = self._folder(workspace, key)
+        if (folder / "state" / "lock").exists():
+            return
+        job = state_in(folder / "job.json")
+        if job is None:
+            raise PoolError("the attempt could not be started: the folder is not staged")
+        limits, resources = _numbers(job.get("limits")), _numbers(job.get("resources"))
+        wall_seconds = limits.get("wall_seconds", 0) + limits.get("grace_seconds", 0)
+        memory = limits.get("memory_bytes")
+        with _one_at_a_time(folder), contextlib.suppress(NoAnswer):
+            self.scheduler.submit(
+                key,
+                [*self._argv, str(folder)],
+                folder,
+                slots=max(1, int(resources.get("slots", 1))),
+                gpus=int(resources.get("gpus", 0)),
+                wall_seconds=int(wall_seconds) + 1,
+                memory_bytes=None if memory is None else int(memory),
+                comment=key,
+            )
+
+    def observe(self, workspace: str, key: str) -> Observation:
+        """What the folder says, and where it says nothing certain, what the engine says."""
+        folder = self._folder(workspace, key)
+        state = folder / "state"
+        if end_in(state) is not None:
+            return self._explained(key, state, super().observe(workspace, key))
+        lock = state_in(state / "lock")
+        if lock is None:
+            return self._waiting(workspace, key, folder)
+        if is_watched(lock):
+            return super().observe(workspace, key)
+        return self._unwatched(workspace, key, folder, lock)
+
+    def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
+        """Bar the start of one that waits, and take it out of the engine's queue. One that runs ends by itself; asked again long after its
+        grace, the engine ends it."""
+        state = self._folder(workspace, key) / "state"
+        asked = state_in(state / "cancel.json")
+        if asked is None:
+            super().cancel(workspace, key, grace_seconds=grace_seconds)
+            if end_in(state) is not None:
+                with contextlib.suppress(PoolError):  # what the engine still has of it can start nothing any more
+                    self.scheduler.stop(key)
+        elif end_in(state) is None:
+            since = _numbers(asked)
+            if time.time() - since.get("at", 0) > since.get("grace_seconds", 0) + STOP_SECONDS:
+                self.scheduler.stop(key)
+
+    def _waiting(self, workspace: str, key: str, folder: Path) -> Observation:
+        """No launcher has taken the fence."""
+        found = self._unstarted(workspace, key, folder)
+        if found.status == Status.UNKNOWN:
+            return found
+        placed = self.scheduler.look(key)
+        if placed.status == Status.UNKNOWN:
+            return Observation(Status.UNKNOWN, reason=placed.reason)
+        if found.status == Status.MISSING:
+            if placed.status in (Status.PENDING, Status.RUNNING):
+                self.scheduler.stop(key)
+                return Observation(
+                    Status.UNKNOWN, reason=f"the run folder is gone; {self.scheduler.title} is asked to stop {placed.native}"
+                )
+            return found
+        if placed.status == Status.MISSING:
+            return Observation(Status.PENDING, reason=f"staged, and not with {self.scheduler.title} yet")
+        if placed.status != Status.EXITED:
+            return Observation(Status.PENDING, reason=placed.reason, native=placed.native or key)
+        try:
+            write_json(str(folder / "state" / "lock"), {"launcher": None}, exclusive=True)
+        except FileExistsError:
+            return self.observe(workspace, key)  # its launcher was quick, and what it has left says more
+        self._conclude(folder, placed.ended_as)
+        return replace(super().observe(workspace, key), reason=f"{placed.reason}{_last_words(folder)}")
+
+    def _unwatched(self, workspace: str, key: str, folder: Path, lock: dict[str, object]) -> Observation:
+        """The fence is taken by a launcher that cannot be seen from here, or that is dead."""
+        state = folder / "state"
+        launcher = lock.get("launcher")
+        is_elsewhere = isinstance(launcher, dict) and launcher.get("boot_id") != boot_id()
+        beat = modified(state / "heartbeat")
+        silent = FRESH_SECONDS + 1 if beat is None else _clock(state) - beat
+        if is_elsewhere and silent < FRESH_SECONDS:
+            status = Status.RUNNING if (state / "pid.json").exists() else Status.PENDING
+            return Observation(status, heartbeat_at=beat, native="" if status == Status.RUNNING else key)
+        placed = self.scheduler.look(key) if launcher else Placed(Status.EXITED)  # barred, by a process that died before it wrote the end
+        if placed.status == Status.UNKNOWN:
+            return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=placed.reason)
+        if placed.status in (Status.PENDING, Status.RUNNING):
+            # Nobody holds the limits of what may run there. A job that was put back into the engine's queue could not start again either.
+            with in_words("the request to stop could not be noted"):
+                (state / "stopped").touch(mode=0o600)
+            self.scheduler.stop(key)
+            words = f"its launcher has been silent for {silent:.0f} s; {self.scheduler.title} is asked to stop {placed.native}"
+            return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=words)
+        if end_in(state) is None:
+            self._finish(folder, _reason(state, placed))
+        return self._explained(key, state, super().observe(workspace, key), placed)
+
+    def _finish(self, folder: Path, reason: str) -> None:
+        said = self._call("finish", folder, reason)
+        if said not in ("finished", "alive"):
+            raise PoolError(f"the launcher is gone: {said}")
+
+    def _explained(self, key: str, state: Path, seen: Observation, placed: Placed | None = None) -> Observation:
+        """An end that nobody here asked for, with what the engine says of it. Told to stop by the engine, a launcher cannot know by whom."""
+        if seen.exit is None:
+            return seen
+        outside = seen.exit.reason == "cancelled" and seen.exit.has_run and not (state / "cancel.json").exists()
+        if placed is None and outside:
+            with contextlib.suppress(PoolError):
+                placed = self.scheduler.look(key)
+        if placed is None or placed.status != Status.EXITED:
+            return seen
+        reason = placed.ended_as if outside and placed.ended_as in ("engine_cancelled", "wall_limit") else seen.exit.reason
+        return replace(seen, exit=replace(seen.exit, reason=reason), reason=placed.reason)
+
+
+def _reason(state: Path, placed: Placed) -> str:
+    """Why an attempt ended whose launcher did not live to say it: as it was asked by us, else as the engine has it."""
+    if placed.ended_as == "engine_cancelled" and (state / "cancel.json").exists():
+        return "cancelled"
+    by_us = placed.ended_as == "engine_cancelled" and (state / "stopped").exists()
+    return "launcher_lost" if by_us or placed.ended_as == "engine_failed" else placed.ended_as
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Look up and ask without another process between the two. Where locks do not work, the fence still lets one start only."""
+    number = os.open(folder / "state", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
+
+
+def _last_words(folder: Path) -> str:
+    """What the engine kept of a launcher that did not start, such as that there is no python3; empty where it kept nothing."""
+    with contextlib.suppress(OSError):
+        lines = (folder / "state" / "batch.log").read_text(errors="replace")[-1000:].splitlines()
+        return f"; it said: {lines[-1][:160]}" if lines else ""
+    return ""
+
+
+def _clock(state: Path) -> float:
+    """Now, by the file system that the heartbeat is written to."""
+    path = state / "clock"
+    try:
+        path.touch(mode=0o600)
+        os.utime(path)
+        return path.stat().st_mtime
+    except OSError:
+        return time.time()
+
+
+def _numbers(found: object) -> dict[str, float]:
+    return {name: value for name, value in found.items() if isinstance(value, (int, float))} if isinstance(found, dict) else {}

@@ -1,0 +1,71 @@
+"""What a pool asks of an engine that starts launchers itself, such as Slurm or Ray: plain values and five questions.
+
+Travels to the far side: standard library, Python 3.8. The run folder is not the engine's concern; `ScheduledPool` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from runs.pools.base import JSON, PoolError, Status
+
+PREFIX = "lab-"  # of every name that labsite gives a job
+
+
+class NoAnswer(PoolError):
+    """The engine was asked and did not answer, or not in time: whether it did what was asked is not known."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What an engine says of a job.
+
+    `reason`: in words, for people. `native`: the engine's own id, empty where it has none. `ended_as`: of an ended job that left no end in its
+    folder, the reason of an Exit that this comes to: launcher_lost (tried once more), cancelled (interrupted: back to the queue), engine_failed
+    (its launcher did not start), engine_cancelled, memory_limit or wall_limit.
+    """
+
+    status: Status
+    reason: str = ""
+    native: str = ""
+    ended_as: str = "launcher_lost"
+
+
+class Scheduler(Protocol):
+    """An engine. Every method may raise PoolError, and NoAnswer where the engine is silent; `title` is what people call it."""
+
+    title: str
+
+    def submit(
+        self,
+        name: str,
+        argv: Sequence[str],
+        folder: Path,
+        *,
+        slots: int,
+        gpus: int,
+        wall_seconds: int,
+        memory_bytes: int | None,
+        comment: str,
+    ) -> None:
+        """Ask for `argv` to be started once, on a machine that sees `folder`, and ended after `wall_seconds` at the latest.
+
+        Looks the name up before it asks, so that an answer that was lost never starts twice. PoolError where the engine refuses, NoAnswer where
+        it may have heard or not. `memory_bytes`: what the run may take, None where the engine's own default holds.
+        """
+
+    def look(self, name: str) -> Placed:
+        """The job of that name, if its comment is the one that it was submitted with. UNKNOWN where the engine does not answer or says
+        something new; MISSING where it answers and knows no such job."""
+
+    def stop(self, name: str) -> None:
+        """End the job of that name, waiting or running; nothing where there is none."""
+
+    def names(self) -> list[str]:
+        """Names of every job of labsite's that waits or runs, for the finder of orphans."""
+
+    def probe(self) -> Mapping[str, JSON]:
+        """For "test connection": `version`, `nodes`, `gpus`, `warnings` (sentences)."""
