@@ -16,5 +16,5 @@ def scheduler_of(settings: Mapping[str, JSON]) -> Scheduler:
     if kind == "slurm":
         return Slurm(partition=str(settings.get("partition") or ""), account=str(settings.get("account") or ""))
     if kind == "ray":
-        return RayJobs(str(settings.get("address") or ""))
+        return RayJobs(str(settings.get("jobs_url") or ""))
     raise PoolError(f"there is no engine of the kind {kind!a}")

@@ -19,7 +19,7 @@ def pool_of(spec: dict[str, str]) -> Pool:
     """The pool that a Laboratory's `spec` names."""
     if "port" in spec:
         keys = (Path(spec["host_key_file"]).read_text(), Path(spec["private_key_file"]).read_text())
-        engine = {"kind": spec["scheduler"], "address": spec["address"]} if "scheduler" in spec else None
+        engine = {"kind": spec["scheduler"], "jobs_url": spec["jobs_url"]} if "scheduler" in spec else None
         place = ("127.0.0.1", int(spec["port"]), spec["user"], spec["root"])
         return SSHPool(*place, *keys, isolation=Isolation(spec["isolation"]), scheduler=engine)
     if "scheduler" in spec:

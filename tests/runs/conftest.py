@@ -1,0 +1,17 @@
+"""What is slow to start is started once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from runs.pools.ssh_thread import close_all
+from tests.runs.pools.ray_head import RayHead
+
+
+@pytest.fixture(scope="session")
+def ray_head() -> Iterator[RayHead]:
+    """Its tests belong to the group `ray`, so that one of the parallel processes has all of them, and one head is enough."""
+    head = RayHead()
+    yield head
+    close_all()
+    head.close()
