@@ -199,7 +199,9 @@ def engine_change(request: PageRequest, engine: str) -> HttpResponse:
     form = EngineChangeForm(request.POST)
     if not form.is_valid():
         raise Refusal(*(f"{form.fields[name].label}: {words}" for name, found in form.errors.items() for words in found))
-    change_engine(actor=request.actor, slug=engine, slots=form.cleaned_data["slots"], host_key=form.cleaned_data["host_key"] or None)
+    cleaned = form.cleaned_data
+    named = {name: cleaned[name] or None for name in ("host_key", "jobs_url")}
+    change_engine(actor=request.actor, slug=engine, slots=cleaned["slots"], **named)
     return redirect("console-engine-list")
 
 

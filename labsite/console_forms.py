@@ -32,16 +32,31 @@ class EngineForm(forms.Form):
     slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once, over all workspaces")
     gpu_kind = forms.CharField(max_length=60, required=False, label="GPU kind", help_text="Empty for a machine without one.")
     kind = forms.ChoiceField(
-        choices=[(Engine.Kind.LOCAL, "this machine"), (Engine.Kind.SSH, "another host, by SSH")], label="Where it is", required=False
+        choices=[
+            (Engine.Kind.LOCAL, "this machine itself"),
+            (Engine.Kind.SSH, "another host itself, by SSH"),
+            (Engine.Kind.SLURM, "Slurm"),
+            (Engine.Kind.RAY, "Ray"),
+        ],
+        label="What starts runs",
+        required=False,
     )
-    host = forms.CharField(max_length=255, required=False, label="Host", help_text="Of another host: its name or address.")
+    host = forms.CharField(
+        max_length=255, required=False, label="Host",
+        help_text="Name or address of the machine that is reached by SSH. Slurm and Ray: empty where this machine reaches them itself.",
+    )  # fmt: skip
     port = forms.IntegerField(min_value=1, max_value=65535, initial=22, label="Port", required=False)
     host_key = forms.CharField(
         max_length=4000, required=False, label="Host key", widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text="The line of ssh-keyscan, compared on the host itself. A host that shows another key is not spoken to.",
     )  # fmt: skip
 
-    field_order = ("slug", "kind", "host", "port", "host_key", "slots", "gpu_kind")
+    jobs_url = forms.CharField(
+        max_length=300, required=False, label="Jobs API of Ray",
+        help_text="As the machine sees it that asks, such as http://127.0.0.1:8265. Whoever reaches it can run anything there.",
+    )  # fmt: skip
+
+    field_order = ("slug", "kind", "host", "port", "host_key", "jobs_url", "slots", "gpu_kind")
 
     def clean_kind(self) -> str:
         return self.cleaned_data["kind"] or Engine.Kind.LOCAL
@@ -55,3 +70,4 @@ class EngineChangeForm(forms.Form):
 
     slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once", required=False)
     host_key = forms.CharField(max_length=4000, label="Host key", required=False)
+    jobs_url = forms.CharField(max_length=300, label="Jobs API of Ray", required=False)

@@ -52,7 +52,8 @@ def may_move(before: RunStatus, after: RunStatus) -> bool:
 def end_of(*, exit_code: int | None, reason: str, said_done: bool, wants_done: bool) -> tuple[RunStatus, str]:
     """Terminal status and reason code of a run whose last attempt ended.
 
-    `reason` is why the process ended: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, spend_limit, foreign_spend, launcher_lost.
+    `reason` is why the process ended: exit, wall_limit, cancelled, log_limit, output_limit, memory_limit, spend_limit, foreign_spend,
+    launcher_lost, engine_failed (its engine could not start it), engine_cancelled (somebody ended it there).
     """
     if reason == "wall_limit":
         return R.TIMED_OUT, "wall_limit"
@@ -62,6 +63,8 @@ def end_of(*, exit_code: int | None, reason: str, said_done: bool, wants_done: b
         return R.FAILED, "budget_exceeded"
     if reason == "launcher_lost":
         return R.LOST, "launcher_lost"
+    if reason in {"engine_failed", "engine_cancelled"}:
+        return R.FAILED, reason
     if exit_code == 0:
         return (R.FAILED, "ended_without_done") if wants_done and not said_done else (R.SUCCEEDED, "")
     return R.FAILED, "signal" if exit_code is None else "exit_code"

@@ -98,6 +98,10 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
     event.changing(run)
     event.about = run
     event.change(attempt, status=AttemptStatus.RUNNING, started_at=started_at or now)
+    until = now + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK
+    # One that waited long in its engine's queue needs its token for as long as any other.
+    for waited in Token.objects.filter(pk=token_id(attempt), expires_at__lt=until - TOKEN_SLACK / 2):
+        event.change(waited, expires_at=until)
     if run.status == RunStatus.STARTING:
         move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now)
     return attempt

@@ -10,7 +10,7 @@ from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
-from runs.models import Attempt, Run
+from runs.models import Attempt, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import seconds_left
 from workspaces import scope
@@ -135,6 +135,16 @@ def _words(attempt: Attempt, code: str, last_words: str) -> str:
         "ended_without_done": "The program ended without saying that it was done.",
         "budget_exceeded": f"The run's {attempt.exit_reason.replace('_', ' ')} was reached.",
         "foreign_spend": "It reported spend in another currency than its limits have, which none of them can count.",
-        "launcher_lost": "The process that watched over the run was lost, and no try is left.",
+        "launcher_lost": f"The process that watched over the run was lost, and no try is left.{_of_engine(attempt, code)}",
+        "engine_failed": f"Its engine could not start it.{_of_engine(attempt, code)}",
+        "engine_cancelled": f"It was ended at its engine, and nobody had asked for that here.{_of_engine(attempt, code)}",
     }
     return words.get("foreign_spend" if attempt.exit_reason == "foreign_spend" else code, "")
+
+
+def _of_engine(attempt: Attempt, code: str) -> str:
+    """What the engine said of an end that its launcher could not explain; empty where it said nothing, or was not asked."""
+    if code not in ("launcher_lost", "engine_failed", "engine_cancelled"):
+        return ""
+    said = Watch.objects.filter(attempt=attempt).values_list("observed_reason", flat=True).first()
+    return f" {said[:1].upper()}{said[1:]}." if said else ""

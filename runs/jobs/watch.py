@@ -95,6 +95,8 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, fence: int, seen: Obser
     """It lives: carry a cancel to it, read on, stop it where its spend has reached the limit."""
     if attempt.cancel_asked_at is not None:
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
+    elif seen.status == Status.PENDING and seen.native:
+        return  # its engine has it in a queue of its own
     elif seen.status == Status.PENDING:
         start_again(actor, attempt)  # staged, and whoever staged it died before the start; where it starts just now, this does nothing
         return

@@ -38,9 +38,25 @@ _SENTENCES = {
 }
 
 
-def describe(isolation: Isolation) -> str:
-    """One sentence for the pool's page."""
-    return _SENTENCES[isolation]
+_FAR_SENTENCES = {
+    Isolation.USER: (
+        "The account is root: each attempt runs under a numeric user of its own on that host, with private temporary folders; "
+        "other runs and the pool's folder are out of its reach."
+    ),
+    Isolation.NAMESPACE: (
+        "Each attempt runs in Linux namespaces of its own on that host: it can write only to its run folder; "
+        "the account's home, other runs and other processes are hidden from it."
+    ),
+    Isolation.NONE: (
+        "Attempts run as the pool's account on that host and can read and change everything that it can, other runs of this pool among it; "
+        "labsite's own files are on another machine."
+    ),
+}
+
+
+def describe(isolation: Isolation, *, is_far: bool = False) -> str:
+    """One sentence for the pool's page; `is_far`: on another host, that of a pool over SSH."""
+    return (_FAR_SENTENCES if is_far else _SENTENCES)[isolation]
 
 
 def available(as_root: bool) -> list[Isolation]:

@@ -21,6 +21,7 @@ from runs.pools.processes import boot_id, write_json
 from runs.pools.scheduler import NoAnswer, Placed, Scheduler
 
 FRESH_SECONDS = 15.0  # a heartbeat comes every second; a shared file system may show it late
+SAYING_SECONDS = 30.0  # after an end, the engine has so long to say how it came to it
 STOP_SECONDS = 10.0  # after the grace, the engine is asked to end what its launcher has not ended
 
 
@@ -152,13 +153,21 @@ class ScheduledPool(LocalPool):
             raise PoolError(f"the launcher is gone: {said}")
 
     def _explained(self, key: str, state: Path, seen: Observation, placed: Placed | None = None) -> Observation:
-        """An end that nobody here asked for, with what the engine says of it. Told to stop by the engine, a launcher cannot know by whom."""
+        """An end that nobody here asked for, with what the engine says of it: told to stop by the engine, a launcher cannot know by whom."""
         if seen.exit is None:
             return seen
-        outside = seen.exit.reason == "cancelled" and seen.exit.has_run and not (state / "cancel.json").exists()
+        asked = (state / "cancel.json").exists() or (state / "stopped").exists()
+        outside = seen.exit.reason == "cancelled" and seen.exit.has_run and not asked
         if placed is None and outside:
-            with contextlib.suppress(PoolError):
-                placed = self.scheduler.look(key)
+            placed = self.scheduler.look(key)
+            if placed.status == Status.PENDING:
+                self.scheduler.stop(key)  # put back into the engine's queue, where it could only find its fence taken
+            elif (
+                placed.status in (Status.RUNNING, Status.UNKNOWN) and _clock(state) - (modified(state / "exit.json") or 0) < SAYING_SECONDS
+            ):
+                return Observation(
+                    Status.RUNNING, heartbeat_at=seen.heartbeat_at, reason=f"it has ended; {self.scheduler.title} has yet to say why"
+                )
         if placed is None or placed.status != Status.EXITED:
             return seen
         reason = placed.ended_as if outside and placed.ended_as in ("engine_cancelled", "wall_limit") else seen.exit.reason

@@ -34,26 +34,6 @@ MISSING_FILE = 2  # Python's exit status where the script is not there
 _PLAIN = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/-]*\Z", re.ASCII)
 _LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
 
-_SENTENCES = {
-    Isolation.USER: (
-        "The account is root: each attempt runs under a numeric user of its own on that host, with private temporary folders; "
-        "other runs and the pool's folder are out of its reach."
-    ),
-    Isolation.NAMESPACE: (
-        "Each attempt runs in Linux namespaces of its own on that host: it can write only to its run folder; "
-        "the account's home, other runs and other processes are hidden from it."
-    ),
-    Isolation.NONE: (
-        "Attempts run as the pool's account on that host and can read and change everything that it can, other runs of this pool among it; "
-        "labsite's own files are on another machine."
-    ),
-}
-
-
-def describe_far(isolation: Isolation) -> str:
-    """One sentence for the page of a pool over SSH."""
-    return _SENTENCES[isolation]
-
 
 @dataclass(frozen=True)
 class FarHost:

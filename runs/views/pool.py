@@ -5,16 +5,13 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.place import place_in
+from runs.place import isolation_words, probe_of
 from runs.pools.base import PoolError
-from runs.pools.isolation import Isolation, describe
-from runs.pools.ssh import FarHost, SSHPool, describe_far
 from runs.queries.pool import pool_state
 from runs.queries.pool_hour import pool_hour
 from runs.queries.utilisation import pool_uses
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
-from workspaces.units import plural, size
 
 
 def pool(request: PageRequest, pool: str) -> HttpResponseBase:
@@ -22,7 +19,7 @@ def pool(request: PageRequest, pool: str) -> HttpResponseBase:
     (use,) = pool_uses([found])
     context = {
         "state_now": pool_state(found),
-        "isolation": (describe_far if found.engine.host else describe)(Isolation(found.isolation)),
+        "isolation": isolation_words(found),
         "use": use,
         "hour": pool_hour(found, timezone.now()),
     }
@@ -30,26 +27,14 @@ def pool(request: PageRequest, pool: str) -> HttpResponseBase:
 
 
 def pool_test(request: PageRequest, pool: str) -> HttpResponseBase:
-    """Go to the pool's host once, and say what it is and what stood in the way. Nothing of it is kept."""
+    """Go to the pool's engine once, and say what it is and what stood in the way. Nothing of it is kept."""
     found = Pool.objects.find(pool, "engine")
     try:
-        place = place_in(found, found.isolation)
-        host = place.probe() if isinstance(place, SSHPool) else None
+        seen = probe_of(found)
     except PoolError as error:
         messages.error(request, f"{found.slug} cannot be reached: {error.reason}.")
     else:
-        messages.success(request, _answers(found, host) if host else f"{found.slug} is on this machine.")
+        messages.success(request, seen.words)
+        for warning in seen.warnings:
+            messages.warning(request, warning)
     return redirect("pool", request.workspace.slug, found.slug)
-
-
-def _answers(pool: Pool, host: FarHost) -> str:
-    kept = ", ".join(isolation.value for isolation in host.isolations)
-    lacks = (
-        "" if Isolation(pool.isolation) in host.isolations else f" It cannot keep what this pool promises: {pool.get_isolation_display()}."
-    )
-    clock = f" Its clock is {abs(host.clock_offset_seconds):.0f} s {'ahead' if host.clock_offset_seconds > 0 else 'behind'}."
-    return (
-        f"{pool.engine.address} answers as {host.user}: Python {host.python}, {plural(host.cores, 'core', 'cores')}, "
-        f"{size(host.memory_bytes)} of memory, {size(host.free_bytes)} free on disk; isolation: {kept}."
-        f"{clock if host.clock_offset_seconds else ''}{lacks}"
-    )

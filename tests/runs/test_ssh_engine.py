@@ -178,8 +178,10 @@ def test_a_pool_that_could_not_work_is_refused_with_the_reason(values: dict[str,
         ({"host_key": ""}, "Without its host key"),
         ({"host_key": "ssh-ed25519 nonsense"}, "no public key"),
         ({"port": 70000}, "1 to 65535"),
-        ({"kind": "slurm"}, "cannot be added"),
-        ({"kind": "local"}, "has no address"),
+        ({"kind": "cloud"}, "engines of the kinds"),
+        ({"kind": "local", "host": "", "host_key": "", "jobs_url": "http://127.0.0.1:8265"}, "Only Ray"),
+        ({"kind": "ray", "host": "", "host_key": "", "jobs_url": "http://user:pw@x/../"}, "Jobs API answers"),
+        ({"kind": "local"}, "has no host"),
     ],
 )
 def test_an_engine_that_could_not_be_told_from_another_is_refused(values: dict[str, Any], words: str) -> None:

@@ -33,10 +33,12 @@ class PoolIn(Body):
     price_micros_per_gpu_hour: Price = 0
     currency: Line = Field("EUR", min_length=3, max_length=3)
     is_default: bool = False
-    login: Line = Field("", max_length=32, description="account on the engine's host; of an engine that is reached by SSH")
+    login: Line = Field("", max_length=32, description="login on the engine's host; of an engine that is reached by SSH")
     folder: Line = Field("", max_length=200, description="folder there in which runs work")
     python: Line = Field("", max_length=200, description="environment there that runs find first")
     secret: Line = Field("", max_length=64, description="name of the secret whose SSH key opens the account")
+    partition: Line = Field("", max_length=64, description="of Slurm; empty for its default")
+    account: Line = Field("", max_length=64, description="that Slurm charges; empty for the default of the login")
     reason: Line = Field("", max_length=1000)
 
 
@@ -50,6 +52,8 @@ class PoolChange(Body):
     is_accepting: bool | None = None
     python: Line | None = Field(None, max_length=200)
     secret: Line | None = Field(None, max_length=64)
+    partition: Line | None = Field(None, max_length=64)
+    account: Line | None = Field(None, max_length=64)
     reason: Line = Field("", max_length=1000)
 
 
@@ -74,6 +78,8 @@ class PoolOut(Schema):
     folder: str
     python: str
     secret: str
+    partition: str
+    account: str
     created_at: datetime
     url: str
 
@@ -135,6 +141,8 @@ def _out(request: ApiRequest, pool: Pool) -> dict[str, Any]:
         "folder": pool.folder,
         "python": pool.python,
         "secret": pool.secret.name if pool.secret else "",
+        "partition": pool.partition,
+        "account": pool.account,
         "created_at": pool.created_at,
         "url": reverse("pool", args=[request.workspace.slug, pool.slug]),
     }

@@ -12,7 +12,7 @@ from workspaces.models import Engine, NotFound
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
 
 MAX_SLOTS = 1_000
-SERVED = (Engine.Kind.LOCAL, Engine.Kind.SSH)  # kinds that an installation can reach
+_JOBS_URL = re.compile(r"https?://([A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:]{2,39}\])(:[0-9]{1,5})?/?", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,253}[A-Za-z0-9]|[A-Za-z0-9]|::1", re.ASCII)
 
 
@@ -28,19 +28,25 @@ def add_engine(
     host: str = "",
     port: int = 22,
     host_key: str = "",
+    jobs_url: str = "",
 ) -> Engine:
     """Add an engine with the number of attempts it runs at once, over all workspaces.
 
     One that is reached by SSH has an address, and its public host key as OpenSSH writes it (`ssh-keyscan`, compared on the machine itself): a
-    host that shows another is not spoken to.
+    host that shows another is not spoken to. Slurm and Ray are reached from this machine where they have no host; of Ray the `jobs_url` says
+    where the machine that asks finds its Jobs API.
     """
-    if kind not in SERVED:
-        raise Refusal(f"Engines of this kind cannot be added so far; there are {', '.join(SERVED)}.", field="kind")
+    if kind not in Engine.Kind.values:
+        raise Refusal(f"There are engines of the kinds {', '.join(Engine.Kind.values)}.", field="kind")
     engine = Engine(slug=slug, kind=kind, slots=_slots(slots), gpu_kind=gpu_kind)
-    if kind == Engine.Kind.SSH:
+    if kind == Engine.Kind.SSH or (host and kind != Engine.Kind.LOCAL):
         engine.host, engine.port, engine.host_key = _host(host), _port(port), _host_key(host_key)
     elif host or host_key:
-        raise Refusal("This machine has no address of its own; leave it empty, or choose SSH.", field="host")
+        raise Refusal("An engine that is reached from this machine has no host; leave it and its key empty.", field="host")
+    if kind == Engine.Kind.RAY:
+        engine.jobs_url = _jobs_url(jobs_url)
+    elif jobs_url:
+        raise Refusal("Only Ray has a Jobs API; leave its address empty.", field="jobs_url")
     try:
         engine.full_clean()
     except ValidationError as error:
@@ -48,15 +54,24 @@ def add_engine(
         raise Refusal(*messages, field=name) from error
     engine.save(force_insert=True)
     event.about(engine)
-    event.details |= {"slots": engine.slots} | ({"address": engine.address} if engine.address else {})
+    found = {"address": engine.address, "jobs_url": engine.jobs_url}
+    event.details |= {"slots": engine.slots} | {name: value for name, value in found.items() if value}
     return engine
 
 
 @site_command(SiteVerb.ENGINE_CHANGED, needs=SiteRole.SITE_OPERATOR)
 def change_engine(
-    event: SiteDraft, *, actor: Actor, slug: str, slots: int | None = None, is_accepting: bool | None = None, host_key: str | None = None
+    event: SiteDraft,
+    *,
+    actor: Actor,
+    slug: str,
+    slots: int | None = None,
+    is_accepting: bool | None = None,
+    host_key: str | None = None,
+    jobs_url: str | None = None,
 ) -> Engine:
-    """Open or close an engine for new attempts, change its slots, or pin another host key after its host got one; what runs goes on."""
+    """Open or close an engine for new attempts, change its slots, pin another host key after its host got one, or say where Ray answers now;
+    what runs goes on."""
     engine = Engine.objects.select_for_update(no_key=True).filter(slug=slug).first()
     if engine is None:
         raise NotFound("engine")
@@ -66,9 +81,13 @@ def change_engine(
     if is_accepting is not None:
         values["is_accepting"] = is_accepting
     if host_key is not None:
-        if engine.kind != Engine.Kind.SSH:
+        if not engine.host:
             raise Refusal("Only an engine that is reached by SSH has a host key.", field="host_key")
         values["host_key"] = _host_key(host_key)
+    if jobs_url is not None:
+        if engine.kind != Engine.Kind.RAY:
+            raise Refusal("Only Ray has a Jobs API.", field="jobs_url")
+        values["jobs_url"] = _jobs_url(jobs_url)
     values = {name: value for name, value in values.items() if getattr(engine, name) != value}
     if not values:
         raise Refusal("Nothing would change.")
@@ -77,8 +96,11 @@ def change_engine(
 
 
 def tell_isolations(*, actor: Actor, isolations: list[str]) -> None:
-    """Keep which isolations this machine was found to offer, on its engines; nothing is written where that is known."""
-    for engine in Engine.objects.filter(kind=Engine.Kind.LOCAL).exclude(isolations=isolations).order_by("slug"):
+    """Keep which isolations this machine was found to offer, on the engines whose attempts are this installation's own processes; nothing is
+    written where that is known."""
+    # Slurm's jobs are ours as well, on nodes that are taken to be like this machine.
+    here = Engine.objects.filter(kind__in=(Engine.Kind.LOCAL, Engine.Kind.SLURM), host="")
+    for engine in here.exclude(isolations=isolations).order_by("slug"):
         _tell_isolations(actor=actor, engine=engine, isolations=isolations)
 
 
@@ -97,6 +119,13 @@ def _host(host: str) -> str:
     if not _HOST.fullmatch(host.strip()):
         raise Refusal("Write the name or the address of the host, such as gpu-7.example.org or 10.0.0.7.", field="host")
     return host.strip()
+
+
+def _jobs_url(url: str) -> str:
+    """Where Ray's Jobs API answers: scheme, host and port, nothing else. Requests go there, so only operators set it."""
+    if not _JOBS_URL.fullmatch(url.strip()):
+        raise Refusal("Write where Ray's Jobs API answers, such as http://127.0.0.1:8265.", field="jobs_url")
+    return url.strip().rstrip("/")
 
 
 def _port(port: int) -> int:

@@ -11,12 +11,15 @@ from workspaces.models import Engine, NotFound, Pool, Secret
 from workspaces.queries.secret import find_secret
 from workspaces.verbs import Verb
 
-# What only a pool on another host has. Account and folder are where its attempts are: another place is another pool.
+# What only a pool on another host has. Login and folder are where its attempts are: another place is another pool.
 FAR = ("login", "folder", "python", "secret")
+OF_SLURM = ("partition", "account")
 CHANGEABLE = frozenset(
     {"python", "secret", "slots", "milli_gpu_per_slot", "price_micros_per_gpu_hour", "currency", "isolation", "is_accepting", "is_default"}
+    | {*OF_SLURM}
 )
 _LOGIN = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII)
+_SLURM_NAME = re.compile(r"[A-Za-z0-9_.-]{0,64}", re.ASCII)
 _PATH = re.compile(r"(~/)?[A-Za-z0-9._/][A-Za-z0-9._/-]*", re.ASCII)
 
 
@@ -37,6 +40,8 @@ def bind_pool(
     folder: str = "",
     python: str = "",
     secret: str = "",
+    partition: str = "",
+    account: str = "",
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Pool:
@@ -44,7 +49,7 @@ def bind_pool(
 
     `milli_gpu_per_slot` is what one slot counts as, in thousandths of a GPU; the price is in micro-units of `currency` for a GPU-hour. On
     another host: the account `login`, the pool's `folder` there, an environment `python` that runs find first, and the name of the `secret`
-    whose SSH key opens the account.
+    whose SSH key opens the account. Of Slurm: the `partition` that it is asked for, and the `account` that it charges.
     """
     machine = Engine.objects.filter(slug=engine).first()
     if machine is None:
@@ -64,6 +69,8 @@ def bind_pool(
         folder=folder,
         python=python,
         secret=_key(secret),
+        partition=partition,
+        account=account,
     )
     if id is not None:
         pool.pk = id
@@ -141,11 +148,18 @@ def _check_currency(pool: Pool) -> None:
 
 
 def _check_far(pool: Pool, engine: Engine) -> None:
-    """An account, a folder and a key on another host; none of them on this machine."""
-    if engine.kind != Engine.Kind.SSH:
+    """An account, a folder and a key on another host; none of them on this machine. What is Slurm's alone, on Slurm alone."""
+    for name in OF_SLURM:
+        value = getattr(pool, name)
+        if value and engine.kind != Engine.Kind.SLURM:
+            raise Refusal(f"{engine.slug} is not Slurm: a pool on it has no {name}.", field=name)
+        if not _SLURM_NAME.fullmatch(value):
+            raise Refusal(f"A name that Slurm knows as {name}: letters, digits, '.', '_' and '-' only.", field=name)
+    if not engine.host:
         given = next((name for name in FAR if getattr(pool, name)), None)
         if given is not None:
-            raise Refusal(f"{engine.slug} is this machine: a pool on it has no account, folder or key elsewhere.", field=given)
+            what = "is this machine" if engine.kind == Engine.Kind.LOCAL else "is reached from this machine"
+            raise Refusal(f"{engine.slug} {what}: a pool on it has no account, folder or key elsewhere.", field=given)
         return
     if not _LOGIN.fullmatch(pool.login):
         raise Refusal(f"Name the account on {engine.host} under which runs are started, such as labpool.", field="login")

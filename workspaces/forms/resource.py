@@ -98,7 +98,7 @@ class ReasonForm(forms.Form):
 
 
 class PoolForm(forms.Form):
-    """How much of an engine the workspace uses, how isolated, at which price."""
+    """How much of an engine the workspace uses, how isolated, at which price; and what else its kind of engine asks for."""
 
     slots = forms.IntegerField(label="Slots", min_value=1, max_value=1000, help_text="Attempts of this workspace at once.")
     isolation = forms.ChoiceField(choices=Pool.Isolation.choices, help_text="What the engine was found to offer when labsite started.")
@@ -111,17 +111,38 @@ class PoolForm(forms.Form):
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
     )  # fmt: skip
     currency = forms.CharField(max_length=3, min_length=3, initial="EUR", help_text="Three letters, such as EUR.")
+    python = forms.CharField(
+        label="Python environment there", max_length=200, required=False,
+        help_text="Folder of an environment that runs find first on their PATH; empty for the host's own python3.",
+    )  # fmt: skip
+    secret = forms.ChoiceField(label="SSH key", required=False, help_text="A secret of this workspace that opens the account.")
+    partition = forms.CharField(label="Partition", max_length=64, required=False, help_text="Of Slurm; empty for its default.")
+    account = forms.CharField(
+        label="Account that Slurm charges", max_length=64, required=False, help_text="Empty for the default of the login."
+    )
     is_default = forms.BooleanField(label="Runs that name no pool go here", required=False)
     reason = why(required=False)
 
-    def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
+    of_host: Sequence[str] = ("python", "secret")
+    of_slurm: Sequence[str] = ("partition", "account")
+    field_order: Sequence[str] = ("slots", "isolation", "python", "secret", "partition", "account")
+
+    def __init__(self, *args: Any, engines: list[Engine], keys: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         offered = {isolation for engine in engines for isolation in engine.isolations or Pool.Isolation.values}
         kept = {self.initial.get("isolation")}  # a pool keeps what it has, although its engine offers it no longer
         choices = [(value, label) for value, label in Pool.Isolation.choices if value in offered | kept]
         self.fields["isolation"] = forms.ChoiceField(choices=choices, help_text=self.base_fields["isolation"].help_text)
-        if self.field_order:
-            self.order_fields(self.field_order)
+        choices = [("", "none"), *((name, name) for name in keys)]
+        self.fields["secret"] = forms.ChoiceField(
+            label="SSH key", required=False, choices=choices, help_text=self.base_fields["secret"].help_text
+        )
+        unused = () if any(engine.host for engine in engines) else self.of_host
+        if not any(engine.kind == Engine.Kind.SLURM for engine in engines):
+            unused = (*unused, *self.of_slurm)
+        for name in unused:
+            del self.fields[name]
+        self.order_fields(self.field_order)
 
     def values(self) -> dict[str, Any]:
         """Arguments for the commands on pools."""
@@ -133,6 +154,7 @@ class PoolForm(forms.Form):
             "price_micros_per_gpu_hour": int(cleaned["price"] * 1_000_000),
             "currency": cleaned["currency"].upper(),
             "is_default": cleaned["is_default"],
+            **{name: cleaned[name] for name in (*self.of_host, *self.of_slurm) if name in cleaned},
         }
 
     @staticmethod
@@ -145,61 +167,39 @@ class PoolForm(forms.Form):
             "price": counted(pool.price_micros_per_gpu_hour, Unit.API_MICROS),
             "currency": pool.currency,
             "is_default": pool.is_default,
+            "python": pool.python,
+            "secret": pool.secret.name if pool.secret else "",
+            "partition": pool.partition,
+            "account": pool.account,
         }
 
 
-class FarPoolForm(PoolForm):
-    """What a pool on another host has besides, and may change."""
-
-    python = forms.CharField(
-        label="Python environment there", max_length=200, required=False,
-        help_text="Folder of an environment that runs find first on their PATH; empty for the host's own python3.",
-    )  # fmt: skip
-    secret = forms.ChoiceField(label="SSH key", required=False, help_text="A secret of this workspace that opens the account.")
-    field_order: Sequence[str] = ("slots", "isolation", "python", "secret")
-
-    def __init__(self, *args: Any, keys: Sequence[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        help_text = self.base_fields["secret"].help_text
-        choices = [("", "none"), *((name, name) for name in keys)]
-        self.fields["secret"] = forms.ChoiceField(label="SSH key", required=False, choices=choices, help_text=help_text)
-        self.order_fields(self.field_order)
-
-    def values(self) -> dict[str, Any]:
-        return super().values() | {"python": self.cleaned_data["python"], "secret": self.cleaned_data["secret"]}
-
-    @staticmethod
-    def values_of(pool: Pool) -> dict[str, Any]:
-        return PoolForm.values_of(pool) | {"python": pool.python, "secret": pool.secret.name if pool.secret else ""}
-
-
-class PoolBindForm(FarPoolForm):
+class PoolBindForm(PoolForm):
     login = forms.CharField(
-        label="Account there", max_length=32, required=False, help_text="For an engine on another host: as whom runs are started."
+        label="Login there", max_length=32, required=False, help_text="For an engine on another host: as whom runs are started."
     )
     folder = forms.CharField(label="Folder there", max_length=200, required=False, help_text="In which runs work, such as ~/labsite-runs.")
     engine = forms.ChoiceField(help_text="A machine that the operators of this installation have set up.")
     slug = SlugField()
-    field_order = ("engine", "slug", "slots", "isolation", "login", "folder", "secret", "python")
+
+    of_host = ("login", "folder", "python", "secret")
+    field_order = ("engine", "slug", "slots", "isolation", "login", "folder", "secret", "python", "partition", "account")
 
     def __init__(self, *args: Any, engines: list[Engine], **kwargs: Any) -> None:
         super().__init__(*args, engines=engines, **kwargs)
-        if not any(engine.host for engine in engines):
-            for name in ("login", "folder", "secret", "python"):
-                del self.fields[name]
-        choices = [
-            (engine.slug, f"{engine.slug} ({engine.address or engine.get_kind_display()}, {engine.slots} slots)") for engine in engines
-        ]
-        self.fields["engine"] = forms.ChoiceField(
-            choices=choices, help_text="A machine that the operators of this installation have set up."
-        )
+        choices = [(engine.slug, f"{engine.slug} ({_place(engine)}, {engine.slots} slots)") for engine in engines]
+        self.fields["engine"] = forms.ChoiceField(choices=choices, help_text=self.base_fields["engine"].help_text)
         self.order_fields(self.field_order)
 
     def values(self) -> dict[str, Any]:
         """Arguments of `bind_pool`."""
-        cleaned = self.cleaned_data
-        far = {name: cleaned.get(name, "") for name in ("login", "folder", "python", "secret")}
-        return PoolForm.values(self) | far | {"engine": cleaned["engine"], "slug": cleaned["slug"]}
+        return super().values() | {"engine": self.cleaned_data["engine"], "slug": self.cleaned_data["slug"]}
+
+
+def _place(engine: Engine) -> str:
+    if engine.kind in (Engine.Kind.SSH, Engine.Kind.LOCAL):
+        return engine.address or engine.get_kind_display()
+    return f"{engine.get_kind_display()} at {engine.address}" if engine.host else engine.get_kind_display()
 
 
 class ObjectiveForm(forms.Form):

@@ -9,22 +9,28 @@ from workspaces.models.base import Owned, owned_key, same_workspace, slug_field,
 
 
 class Engine(models.Model):
-    """A machine or cluster of the installation; site operators keep it. No workspace."""
+    """A machine or cluster of the installation; site operators keep it. No workspace.
+
+    Without a host it is reached from this machine: `local` is the machine itself, Slurm is asked by its commands here, Ray at its address.
+    """
 
     class Kind(models.TextChoices):
         LOCAL = "local", "this machine"
-        SSH = "ssh"
-        SLURM = "slurm"
-        RAY = "ray"
+        SSH = "ssh", "a host over SSH"
+        SLURM = "slurm", "Slurm"
+        RAY = "ray", "Ray"
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     slug = models.CharField(max_length=64, unique=True, validators=[ids.validate_slug])
     kind = models.CharField(max_length=8, choices=Kind)
     slots = models.PositiveIntegerField(help_text="attempts that it runs at once, over all workspaces")
     gpu_kind = models.CharField(max_length=60, blank=True)
-    host = models.CharField(max_length=255, blank=True, help_text="name or address of the machine, where it is another one")
+    host = models.CharField(
+        max_length=255, blank=True, help_text="name or address of the machine that is reached by SSH; empty for this one"
+    )
     port = models.PositiveIntegerField(default=22)
     host_key = models.TextField(blank=True, max_length=4000, help_text="its public key, as OpenSSH writes it; no other is accepted")
+    jobs_url = models.CharField(max_length=300, blank=True, help_text="of Ray: its Jobs API, as the machine sees it that asks")
     isolations = ArrayField(
         models.CharField(max_length=10), default=list, blank=True, help_text="what it can keep, tried at each start; empty: not tried yet"
     )
@@ -35,7 +41,13 @@ class Engine(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=~models.Q(kind="ssh") | (~models.Q(host="") & ~models.Q(host_key="")), name="engine_ssh_has_host"
-            )
+            ),
+            models.CheckConstraint(condition=models.Q(host="") | ~models.Q(host_key=""), name="engine_host_has_key"),
+            models.CheckConstraint(condition=models.Q(host="") | ~models.Q(kind="local"), name="engine_local_has_no_host"),
+            models.CheckConstraint(
+                condition=(models.Q(kind="ray") & ~models.Q(jobs_url="")) | (~models.Q(kind="ray") & models.Q(jobs_url="")),
+                name="engine_ray_has_url",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -80,6 +92,8 @@ class Pool(Owned):
     folder = models.CharField(max_length=200, blank=True, help_text="folder of the pool there, absolute or below the account's home")
     python = models.CharField(max_length=200, blank=True, help_text="environment there that runs find first on their PATH")
     secret = owned_key("workspaces.Secret", null=True, related_name="opens_pools")
+    partition = models.CharField(max_length=64, blank=True, help_text="of Slurm; empty for its default")
+    account = models.CharField(max_length=64, blank=True, help_text="that Slurm charges; empty for the default of the login")
 
     class Meta(Owned.Meta):
         constraints = [

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from workspaces.audit import Refusal
 from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
-from workspaces.forms.resource import FarPoolForm, PoolBindForm, PoolForm, ReasonForm
+from workspaces.forms.resource import PoolBindForm, PoolForm, ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.pool import engines, pool_rows
@@ -36,11 +36,9 @@ def pool_bind(request: PageRequest) -> HttpResponseBase:
 
 def pool_change(request: PageRequest, pool: str) -> HttpResponseBase:
     found = Pool.objects.find(pool, "engine", "secret")
-    form: PoolForm
-    if found.engine.host:
-        form = FarPoolForm(request.POST or None, initial=FarPoolForm.values_of(found), engines=[found.engine], keys=ssh_keys())
-    else:
-        form = PoolForm(request.POST or None, initial=PoolForm.values_of(found), engines=[found.engine])
+    form = PoolForm(
+        request.POST or None, initial=PoolForm.values_of(found), engines=[found.engine], keys=ssh_keys() if found.engine.host else ()
+    )
 
     def save(form: PoolForm) -> HttpResponseBase:
         change_pool(actor=request.actor, pool=found, reason=form.cleaned_data["reason"], **form.values())

@@ -144,6 +144,11 @@ class SlurmCluster:
         """End it, at once or politely, and wait for that."""
         self._end("slurmctld.pid", number)
 
+    def saved(self, name: str) -> None:
+        """Wait until the controller has written the job of that name down; for seconds it keeps it in memory only."""
+        state = self.folder / "state" / "job_state"
+        self.wait(lambda: state.exists() and name.encode() in state.read_bytes(), "the state of the jobs")
+
     def kill_node(self, number: int, *, jobs: bool) -> None:
         """A slurmd, and with `jobs` whatever runs on the node, as a machine that goes down."""
         if jobs:

@@ -15,8 +15,7 @@ import pytest
 from runs.pools import ssh_connection
 from runs.pools.arrive import OLDEST, arrive, digest
 from runs.pools.base import PoolError, Status
-from runs.pools.isolation import Isolation, barrier
-from runs.pools.ssh import describe_far
+from runs.pools.isolation import Isolation, barrier, describe
 from runs.pools.ssh_thread import close_all
 from runs.pools.travelling import TRAVELLING, travelling
 from tests.runs.pools import ssh_laboratory
@@ -123,7 +122,7 @@ def test_the_host_says_what_it_is(bare: Laboratory, host: SSHHost) -> None:
     found = pool_on(host).probe()
     assert (found.user, found.clock_offset_seconds, found.isolations[-1]) == (host.user, 0.0, Isolation.NONE)
     assert found.free_bytes > 0
-    assert len({describe_far(one) for one in Isolation}) == 3
+    assert len({describe(one, is_far=True) for one in Isolation}) == 3
 
 
 def test_secrets_and_keys_are_in_no_argument_no_log_and_on_no_disk_but_the_run_s(
