@@ -3,15 +3,33 @@
 import json
 from pathlib import Path
 
+import asyncssh
 import pytest
 from django.core.management import CommandError, call_command
 
 from tests.factories import make_user, make_workspace, scope
+from tests.factories_people import make_operator
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.declaration import apply_declaration
-from workspaces.declaration import parse_declaration
-from workspaces.models import Agent, AuditEvent, Benchmark, Dataset, DeclaredName, Limit, Membership, Objective, User, Workspace
+from workspaces.commands.engine import add_engine
+from workspaces.commands.secret import create_secret
+from workspaces.declaration import DeclarationError, parse_declaration
+from workspaces.models import (
+    Agent,
+    AuditEvent,
+    Benchmark,
+    Dataset,
+    DeclaredName,
+    Engine,
+    Limit,
+    Membership,
+    Objective,
+    Pool,
+    Secret,
+    User,
+    Workspace,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -30,6 +48,13 @@ student_agents: strong-candidate-a, strong-candidate-b
 datasets: weak_labels_2026_05, disagreement_holdout, reviewed_promotions
 gates: no_holdout_regression, calibrated_disagreement_gain, reviewer_approval
 """
+
+
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDDmM1Vd3yWRiNJ0gMWfVlhTKoM6eJ8U9mN6qBIJ0a2T"
+
+
+def private_key() -> str:
+    return asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
 
 
 @pytest.fixture
@@ -65,6 +90,46 @@ def test_json_example(founder: Actor) -> None:
         }
         assert founder.user is not None
         assert list(Membership.objects.values_list("user__username", "role")) == [("founder", "owner")]
+
+
+def test_pools_are_bound_to_the_engines_of_their_names(founder: Actor) -> None:
+    operator = make_operator()
+    add_engine(actor=operator, slug="spot-h100-batch", kind=Engine.Kind.SLURM, slots=8, gpu_kind="H100")
+    add_engine(
+        actor=operator, slug="ssh-a100-west", kind=Engine.Kind.SSH, slots=4, gpu_kind="A100", host="a100.example.org", host_key=HOST_KEY
+    )
+    steps = apply(founder, AUTOGO)
+    assert ("created", "pool spot-h100-batch on the engine spot-h100-batch, 8 slots, isolation none") in steps
+    (kept,) = [words for did, words in steps if did == "kept" and words.startswith("pool ")]
+    assert kept.startswith("pool ssh-a100-west: Name the account on a100.example.org")
+    with scope.open_workspace(Workspace.objects.get(slug="autogo-main").pk):
+        assert Pool.objects.get().slug == "spot-h100-batch"
+        create_secret(actor=founder, name="A100_KEY", kind=Secret.Kind.SSH_KEY, value=private_key())
+    before = events("autogo-main")
+    assert [step for step in apply(founder, AUTOGO) if step[0] != "unchanged"] == []
+    assert events("autogo-main") == before
+    declared = json.loads(AUTOGO)
+    declared["compute_pools"][0] = {"name": "ssh-a100-west", "slots": 2, "login": "labpool", "folder": "~/labsite", "secret": "A100_KEY"}
+    assert ("created", "pool ssh-a100-west on the engine ssh-a100-west, 2 slots, isolation none") in apply(founder, json.dumps(declared))
+    with scope.open_workspace(Workspace.objects.get(slug="autogo-main").pk):
+        pool = Pool.objects.get(slug="ssh-a100-west")
+        assert (pool.slots, pool.login, pool.folder) == (2, "labpool", "~/labsite")
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"slots": 2}, "has no name"),
+        ({"name": "x", "key": "y"}, "is not known here"),
+        ({"name": "x", "slots": 1.5}, "slots"),
+        ({"name": "x", "isolation": "total"}, "must be one of"),
+        ({"name": "X Y"}, "X Y"),
+    ],
+)
+def test_a_pool_that_is_declared_wrongly_is_a_fault_with_its_place(entry: dict[str, object], words: str) -> None:
+    with pytest.raises(DeclarationError) as found:
+        parse_declaration(json.dumps({"workspace": "autogo-main", "compute_pools": ["a", entry]}))
+    assert any(fault.path.startswith("compute_pools[1]") and words in fault.reason for fault in found.value.faults)
 
 
 def test_yaml_example(founder: Actor) -> None:

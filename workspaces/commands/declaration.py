@@ -18,10 +18,11 @@ from workspaces.commands.benchmark import create_benchmark
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
+from workspaces.commands.pool import bind_pool
 from workspaces.commands.registry import insert
 from workspaces.commands.workspace import configure_workspace, create_workspace
-from workspaces.declaration import Declaration, DeclaredBudget
-from workspaces.models import Agent, Benchmark, Dataset, DeclaredName, Limit, Objective, Owned, Pool, User, Workspace
+from workspaces.declaration import Declaration, DeclaredBinding, DeclaredBudget
+from workspaces.models import Agent, Benchmark, Dataset, DeclaredName, Engine, Limit, Objective, Owned, Pool, User, Workspace
 from workspaces.queries.workspace import find_workspace
 from workspaces.standings import amount_words, name_of
 from workspaces.verbs import Verb
@@ -29,6 +30,7 @@ from workspaces.verbs import Verb
 WINDOWS = {"run": Limit.Window.RUN, "week": Limit.Window.WEEK, "concurrent": Limit.Window.NOW, "standing": Limit.Window.NOW}
 MODES = {"hard_stop": Limit.Mode.STOP, "needs_approval": Limit.Mode.APPROVAL, "warn": Limit.Mode.WARN}
 VISIBILITIES = {"private": Workspace.Visibility.PRIVATE, "public": Workspace.Visibility.PUBLIC_BENCHMARKS}
+NO_ENGINE, NOT_DEFINED = "no engine is bound under this name yet", "declared, not yet defined"
 REASON = "said so in the declaration"
 Note = Callable[[str, str], None]  # what was done, and the words for it
 
@@ -193,23 +195,44 @@ def _objective(actor: Actor, declaration: Declaration, note: Note) -> None:
 
 def _keep_names(actor: Actor, declaration: Declaration, note: Note) -> None:
     """Names of things that are not there yet, kept so that the file has not said them in vain."""
-    missing: list[tuple[str, str, str]] = []
-    for slug in declaration.pools:
-        if _find(Pool, slug) is not None:
-            note("unchanged", f"pool {slug}")
-        else:
-            missing.append(("pool", slug, "no engine is bound under this name yet"))
+    missing = [("pool", slug, words) for slug, words in _pools(actor, declaration, note)]
     for kind, slugs in (("memory", declaration.memory), ("policy", declaration.policies), ("gate", declaration.gates)):
-        missing += [(kind, slug, "declared, not yet defined") for slug in slugs]
+        missing += [(kind, slug, NOT_DEFINED) for slug in slugs]
     known = {(row.kind, ids.same_name(row.slug)) for row in DeclaredName.objects.all()}
     fresh = [entry for entry in missing if (entry[0], ids.same_name(entry[1])) not in known]
-    for kind, slug, _ in missing:
+    for kind, slug, words in missing:
         if (kind, ids.same_name(slug)) in known:
-            note("unchanged", f"{kind} {slug}, declared")
+            note("unchanged", f"{kind} {slug}, declared" + ("" if words in (NO_ENGINE, NOT_DEFINED) else f": {words}"))
     if fresh:
         keep_declared_names(actor=actor, names=fresh)
         for kind, slug, words in fresh:
             note("kept", f"{kind} {slug}: {words}")
+
+
+def _pools(actor: Actor, declaration: Declaration, note: Note) -> list[tuple[str, str]]:
+    """Bind each pool to the engine of its name, or to the one that the file says; the names of those that cannot be bound yet, and why."""
+    bindings = {binding.name: binding for binding in declaration.bindings}
+    missing: list[tuple[str, str]] = []
+    for slug in declaration.pools:
+        if _find(Pool, slug) is not None:
+            note("unchanged", f"pool {slug}")
+            continue
+        binding = bindings.get(slug) or DeclaredBinding(slug, slug)
+        engine = Engine.objects.filter(slug=binding.engine).first()
+        if engine is None:
+            missing.append((slug, NO_ENGINE))
+            continue
+        isolation = binding.isolation or next(iter(engine.isolations), Pool.Isolation.NONE)  # the strongest that it was found to offer
+        slots = engine.slots if binding.slots is None else binding.slots
+        try:
+            bind_pool(
+                actor=actor, engine=engine.slug, slug=slug, slots=slots, isolation=isolation, reason=REASON, **dict[str, Any](binding.far)
+            )
+        except Refusal as refused:  # such as a key that is not a secret here yet: the file is applied again then
+            missing.append((slug, str(refused)[:300]))
+        else:
+            note("created", f"pool {slug} on the engine {engine.slug}, {slots} slots, isolation {isolation}")
+    return missing
 
 
 @command(Verb.DECLARATION_APPLIED, needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE)

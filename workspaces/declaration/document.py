@@ -18,6 +18,8 @@ Syntax = Literal["json", "yaml"]
 
 BOUNDARY_KINDS = ("customer", "team", "project", "security_boundary", "billing_account")
 VISIBILITIES = ("private", "public")
+ISOLATIONS = ("user", "namespace", "none")
+BINDING = ("name", "engine", "slots", "isolation", "login", "folder", "python", "secret", "partition", "account")
 LIMIT_MODES = ("hard_stop", "needs_approval", "warn")
 MAX_FAULTS = 100
 
@@ -47,6 +49,17 @@ class DeclaredAgent:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredBinding:
+    """How a pool is bound to an engine of the installation; empty texts are as good as not said. The engine has the pool's name where none is."""
+
+    name: str
+    engine: str
+    slots: int | None = None
+    isolation: str | None = None
+    far: tuple[tuple[str, str], ...] = ()  # login, folder, python, secret, partition, account
+
+
+@dataclass(frozen=True, slots=True)
 class DeclaredBudget:
     """`amount` in whole GPU milliseconds, runs, micro-units of currency or bytes, as `unit` says; `key` as written in the file."""
 
@@ -71,6 +84,7 @@ class Declaration:
 
     slug: str
     pools: tuple[str, ...] = ()
+    bindings: tuple[DeclaredBinding, ...] = ()  # of those pools that the file says more of than their name
     benchmarks: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     agents: tuple[DeclaredAgent, ...] = ()
@@ -119,14 +133,17 @@ class _Document:
     def __init__(self, table: dict[str, Node], faults: list[Fault]) -> None:
         self.rest = dict(table)
         self.values = Values(faults)
+        self.bindings: list[DeclaredBinding] = []
 
     def read(self) -> Declaration:
         slug = self.one("workspace", self.values.slug)
         if slug is None and not any(fault.path in SPELLINGS["workspace"] for fault in self.values.faults):
             self.values.fault("workspace", "is missing; give the workspace a name, such as workspace: autogo-main", None)
+        pools: tuple[Noted, ...] = self.one("compute_pools", self.pools) or ()
         return Declaration(
             slug=slug or "",
-            pools=self.slugs("compute_pools"),
+            pools=tuple(name for name, _line in pools),
+            bindings=tuple(self.bindings),
             benchmarks=self.slugs("benchmarks"),
             datasets=self.slugs("datasets"),
             agents=self.agents(),
@@ -167,6 +184,29 @@ class _Document:
     def slugs(self, key: str) -> tuple[str, ...]:
         noted: tuple[Noted, ...] = self.one(key, self.values.slugs) or ()
         return tuple(name for name, _line in noted)
+
+    def pools(self, path: str, node: Node) -> tuple[Noted, ...]:
+        """Names, some of them with how they are bound: a mapping of name and settings."""
+        if not isinstance(node.value, tuple):
+            return self.values.slugs(path, node)
+        items = [self.binding(f"{path}[{index}]", item) if isinstance(item.value, dict) else item for index, item in enumerate(node.value)]
+        return self.values.slugs(path, Node(tuple(item for item in items if item is not None), node.line))
+
+    def binding(self, path: str, node: Node) -> Node | None:
+        """The pool's name; how it is bound is kept in `bindings`."""
+        assert isinstance(node.value, dict)
+        parts = self.parts(path, node.value, BINDING)
+        if "name" not in parts:
+            self.values.fault(path, "has no name", node.line)
+            return None
+        name = self.values.slug(f"{path}.name", parts["name"])
+        engine = self.values.slug(f"{path}.engine", parts["engine"]) if "engine" in parts else name
+        slots = self.values.amount(f"{path}.slots", parts["slots"], 1, "slots") if "slots" in parts else None
+        isolation = self.values.choice(f"{path}.isolation", parts["isolation"], ISOLATIONS) if "isolation" in parts else None
+        far = [(key, self.values.text(f"{path}.{key}", parts[key], 200)) for key in BINDING[4:] if key in parts]
+        if name is not None and engine is not None:
+            self.bindings.append(DeclaredBinding(name, engine, slots, isolation, tuple((key, text) for key, text in far if text)))
+        return None if name is None else Node(name, parts["name"].line)
 
     def owners(self) -> tuple[str, ...]:
         noted: tuple[Noted, ...] = self.one("owners", self.values.usernames) or ()
