@@ -1,7 +1,10 @@
 """May a queued run start now, and if not, why? One rule for the dispatcher, which asks under locks, and for the pages, which say it. Pure."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
+
+from runs.share import Turn
 
 
 class Holds(StrEnum):
@@ -14,12 +17,14 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Why a run does not start: the reason, and what would release it, in sentences. `needs_somebody`: time alone does not."""
+    """Why a run does not start: the reason, and what would release it, in sentences. `needs_somebody`: time alone does not. `wants_engine`: it
+    would start if the engine, which other workspaces use too, had the places."""
 
     holds: Holds
     reason: str
     release: str
     needs_somebody: bool = False
+    wants_engine: bool = False
 
     @property
     def words(self) -> str:
@@ -48,8 +53,18 @@ class AtOnce:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Somebody holds the queue of the workspace: nothing of it starts until it is released."""
+
+    by: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
-    """How full a pool is, and its engine, which other workspaces use too. `next_end`: which run there is bound to end first, in words."""
+    """How full a pool is, and its engine, which other workspaces use too. `next_end`: which run there is bound to end first, in words. `turn`:
+    other workspaces go first on the engine. `closed_by`, `closed_reason`: who closed the pool and why, where that is known."""
 
     slug: str
     slots: int
@@ -62,6 +77,17 @@ class Room:
     engine_taken: int
     engine_is_accepting: bool
     next_end: str = "no end is known"
+    turn: Turn | None = None
+    closed_by: str = ""
+    closed_reason: str = ""
+
+    @property
+    def closed_words(self) -> str:
+        """Who or what takes no new work, and why."""
+        if self.is_accepting:
+            return f"{self.engine} takes no new work."
+        who = f"{self.slug} takes no new work: {self.closed_by} closed it" if self.closed_by else f"{self.slug} takes no new work"
+        return f"{who}. Why: {self.closed_reason}" if self.closed_reason else f"{who}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +102,7 @@ class Asked:
     budget: str = ""
 
 
-def what_holds(run: Asked, room: Room, at_once: AtOnce) -> Waits | None:
+def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None) -> Waits | None:
     """The first thing that stands in the way of a run; None where it may start. What is wrong with the run itself comes first: it holds back
     nobody else, whatever room there is."""
     if not run.asker_may_launch:
@@ -94,9 +120,13 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce) -> Waits | None:
             )
     if run.budget:
         return Waits(Holds.RUN, run.budget, "Those behind it may pass.")
+    if hold is not None:
+        return Waits(
+            Holds.ALL, f"{hold.by} holds the queue. Why: {hold.reason}", "It starts once the queue is released.", needs_somebody=True
+        )
     if not room.is_accepting or not room.engine_is_accepting:
         closed = room.slug if not room.is_accepting else room.engine
-        return Waits(Holds.POOL, f"{closed} takes no new work.", f"It starts once an operator opens {closed} again.", needs_somebody=True)
+        return Waits(Holds.POOL, room.closed_words, f"It starts once an operator opens {closed} again.", needs_somebody=True)
     if at_once.is_full:
         return Waits(Holds.ALL, at_once.words, f"It starts when one of them ends; {room.next_end}.")
     if room.taken + run.slots > room.slots:
@@ -110,6 +140,15 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce) -> Waits | None:
             Holds.POOL,
             f"{room.engine_taken} of {room.engine_slots} places of {room.engine} are taken, by this workspace and others.",
             "It starts when one is free.",
+            wants_engine=True,
+        )
+    if room.turn is not None and room.engine_taken + room.turn.slots + run.slots > room.engine_slots:
+        return Waits(
+            Holds.POOL,
+            f"Another workspace that waits for {room.engine} goes first: it has had {room.turn.first.words} there in 24 hours, this one "
+            f"{room.turn.own.words}.",
+            "The smallest share for its weight goes first; it starts when its turn comes.",
+            wants_engine=True,
         )
     return None
 

@@ -16,6 +16,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.at_once import runs_at_once
+from runs.queries.hold import queue_hold
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
 from runs.queries.start import Conditions, rooms
 from runs.start import Waits
@@ -23,6 +24,7 @@ from workspaces import ids, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
+from workspaces.commands import approval
 from workspaces.commands.secret import forget_values
 from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit
 from workspaces.queries.token import hash_secret
@@ -56,10 +58,11 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
-    pool = Pool.objects.select_related("engine").get(pk=run.pool_id)
+    pool = Pool.objects.select_related("engine", "closed_by").get(pk=run.pool_id)
     pool.engine = Engine.objects.select_for_update(no_key=True).get(pk=pool.engine_id)  # its places hold until the commit
     _demand_start(run, pool)
     _into_window(event, run)
+    approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
     attempt_id = ids.uuid7()
     number = (Attempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0) + 1
@@ -169,7 +172,7 @@ def _demand_start(run: Run, pool: Pool) -> None:
     rights = rights_of(Actor.of(run.requested_by), scope.current_id())
     asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
     # Without what stands against the windows: on those the ledger decides, when it moves the reservation.
-    waits = Conditions(runs_at_once(), frozenset(asker), []).waits(run, run.isolation, rooms([pool])[pool.pk])
+    waits = Conditions(runs_at_once(), frozenset(asker), [], queue_hold()).waits(run, run.isolation, rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)
 

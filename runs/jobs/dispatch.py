@@ -17,6 +17,7 @@ from rq.timeouts import BaseTimeoutException
 from runs.commands.attempt import FIRST_FENCE, NotYet, fail_start, mark_running, start_attempt
 from runs.commands.secret import hand_out
 from runs.jobs import lanes, lease
+from runs.jobs.demand import say_demand
 from runs.jobs.job import job
 from runs.jobs.lease import Lease
 from runs.lifecycle import OPEN_ATTEMPTS
@@ -24,6 +25,7 @@ from runs.models import Attempt, QueueItem
 from runs.place import place_of
 from runs.pools.base import Pool, PoolError, Status
 from runs.queries.order import order_of
+from runs.queries.share import turns
 from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
 from runs.reservation import GRACE_SECONDS
 from runs.start import Holds, Room, Waits
@@ -42,12 +44,23 @@ PAGE = 50
 
 @job
 def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
-    """Claim whatever may start, in the queue's order, however many wait before it for something of their own."""
+    """Claim whatever may start, in the queue's order, however many wait before it for something of their own. What the queue then still asks
+    of engines is said, so that other workspaces let it have its turn there."""
+    wanted: dict[uuid.UUID, int] = {}
+    try:
+        _go_through(actor, wanted)
+    finally:
+        say_demand(wanted)
+
+
+def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
+    """Go through the queue; `wanted` gets, by pool, the places that its next run asks of its engine in vain."""
     full: set[uuid.UUID] = set()
     claimed, after = 0, None
     now = conditions(timezone.now())
     while page := _page(full, after):
-        room = rooms([item.pool for item in page])
+        going_first = turns(item.pool.engine_id for item in page)
+        room = rooms([item.pool for item in page], turns=going_first)
         for item in page:
             after = (item.priority, item.position_key)
             if item.pool_id in full:
@@ -55,20 +68,25 @@ def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
             waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _claim(actor, item)
             if waits is None:
                 claimed += 1
+                if claimed == BATCH:
+                    return
                 now, room = replace(now, at_once=now.at_once.with_one_more()), _with(item, room)
-            elif waits.holds == Holds.ALL:
+                continue
+            if waits.wants_engine:
+                wanted.setdefault(item.pool_id, item.run.slots)
+            if waits.holds == Holds.ALL:
                 return
-            elif waits.holds == Holds.POOL:
+            if waits.holds == Holds.POOL:
                 full.add(item.pool_id)
-            if claimed == BATCH:
-                return
         if len(page) < PAGE:
             return
 
 
 def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
     """The next of the queue behind `after`, without those of pools that are full."""
-    waiting = QueueItem.objects.exclude(pool_id__in=full).select_related("run__requested_by", "pool__engine").defer(*HEAVY)
+    waiting = (
+        QueueItem.objects.exclude(pool_id__in=full).select_related("run__requested_by", "pool__engine", "pool__closed_by").defer(*HEAVY)
+    )
     if after is not None:
         priority, key = after
         waiting = waiting.filter(Q(priority__lt=priority) | Q(priority=priority, position_key__gt=key))

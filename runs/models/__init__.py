@@ -2,6 +2,8 @@
 
 from runs.models.artifact import Artifact, Evaluation
 from runs.models.attempt import Attempt, KeptFile, Watch
+from runs.models.failure import Failure, FailureGroup
+from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
@@ -11,9 +13,13 @@ __all__ = [
     "Attempt",
     "Certificate",
     "Evaluation",
+    "Failure",
+    "FailureGroup",
     "KeptFile",
     "MetricChunk",
     "MetricSeries",
+    "PoolDemand",
+    "QueueHold",
     "QueueItem",
     "Run",
     "RunInput",

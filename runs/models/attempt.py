@@ -36,6 +36,7 @@ class Attempt(Owned):
                 name="attempt_one_open",
             ),
         ]
+        indexes = [models.Index(fields=["workspace", "pool", "-ended_at"], name="attempt_by_pool")]  # lab_site_shares
 
 
 class Watch(Telemetry):

@@ -8,6 +8,8 @@ from django.db.models import Count
 
 from runs.lifecycle import RunStatus
 from runs.models import Run
+from runs.queries.hold import queue_hold
+from runs.queries.share import turns
 from runs.queries.start import ADMITTED_ON, Conditions, asked, launchers, rooms, stops_of
 from runs.start import Asked, AtOnce, Room, Waits, what_holds
 from workspaces.models import Limit, Pool, Unit
@@ -34,7 +36,7 @@ class Queued:
         """What keeps runs waiting until somebody does something: what it is, the pool, and how many runs it keeps."""
         found: dict[tuple[Waits, str], int] = {}
         for pool, wants, count in self.alike:
-            waits = what_holds(wants, self.rooms[pool], self.now.at_once)
+            waits = what_holds(wants, self.rooms[pool], self.now.at_once, self.now.hold)
             if waits is not None and waits.needs_somebody:
                 found[waits, self.rooms[pool].slug] = found.get((waits, self.rooms[pool].slug), 0) + count
         return ((waits, slug, count) for (waits, slug), count in found.items())
@@ -45,12 +47,14 @@ def queued(limits: list[Standing], running: int) -> Queued:
     columns = ("pool", "slots", "requested_by", "admitted_on", "requested_by__display_name", "requested_by__username")
     waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by().annotate(admitted_on=ADMITTED_ON).values_list(*columns)
     rows = list(waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN])
-    pools = Pool.objects.select_related("engine").in_bulk({pool for pool, *_ in rows})
+    pools = Pool.objects.select_related("engine", "closed_by").in_bulk({pool for pool, *_ in rows})
     may_launch = launchers() if rows else frozenset()
     alike = [
         (pool, asked(slots=slots, isolation=isolation, asked_by=name or username, may_launch=asker in may_launch), count)
         for pool, slots, asker, isolation, name, username, count in rows
     ]
     at_once = (limit.amount for limit in limits if (limit.unit, limit.window, limit.mode) == (Unit.RUNS, Limit.Window.NOW, Limit.Mode.STOP))
-    now = Conditions(AtOnce(running, next(at_once, None)), may_launch, stops_of(limits))
-    return Queued(alike, rooms(pools.values()) if pools else {}, now)
+    now = Conditions(AtOnce(running, next(at_once, None)), may_launch, stops_of(limits), queue_hold())
+    if not pools:
+        return Queued(alike, {}, now)
+    return Queued(alike, rooms(pools.values(), turns=turns(pool.engine_id for pool in pools.values())), now)

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from runs.models import QueueItem, Run
+from runs.queries.share import turns
 from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
 from runs.start import Holds, Waits
 from workspaces.models import Pool
@@ -15,7 +16,7 @@ RUN_SHOWN = (
     "name", "slots", "queued_at", "reserved_gpu_ms", "reserved_api_micros", "budget_window_at", "requested_by__username",
     "requested_by__display_name",
 )  # fmt: skip
-POOL_SHOWN = ("slug", "slots", "is_accepting", "isolation", "engine_id")
+POOL_SHOWN = ("slug", "slots", "is_accepting", "isolation", "engine_id", "closed_reason", "closed_by__username", "closed_by__display_name")
 ENGINE = ("slug", "slots", "is_accepting")
 NEXT = Waits(Holds.RUN, "It is next.", "It starts within seconds.")
 
@@ -43,14 +44,14 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
         *(f"pool__engine__{name}" for name in ENGINE),
     ]
     items = list(
-        QueueItem.objects.select_related("run__requested_by", "pool__engine")
+        QueueItem.objects.select_related("run__requested_by", "pool__engine", "pool__closed_by")
         .only("run_id", "pool_id", "priority", "position_key", *shown)
         .annotate(isolation=ITS_RUN_ADMITTED_ON)
         .order_by("pool__slug", "-priority", "position_key")[:limit]
     )
     if not items:
         return []
-    room = rooms([item.pool for item in items], says_ends=True)
+    room = rooms([item.pool for item in items], says_ends=True, turns=turns(item.pool.engine_id for item in items))
     now = conditions(timezone.now())
     places: dict[object, int] = {}
     ahead: dict[object, int] = {}  # runs that start before: those that wait for something of their own are passed

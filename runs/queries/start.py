@@ -1,7 +1,7 @@
 """What the start rule (`runs/start.py`) goes by: how full pools are, and what queued runs were admitted on. It only reads."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +12,9 @@ from django.utils import timezone
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, Run
 from runs.queries.at_once import runs_at_once
-from runs.start import Asked, AtOnce, Room, Waits, what_holds
+from runs.queries.hold import queue_hold
+from runs.share import Turn
+from runs.start import Asked, AtOnce, Hold, Room, Waits, what_holds
 from workspaces.access import Kind, Permission
 from workspaces.models import EngineSlot, Limit, Pool, Unit
 from workspaces.queries.member import people
@@ -21,11 +23,13 @@ from workspaces.units import duration
 
 ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "frozen"))  # the isolation that a run was admitted on
 ITS_RUN_ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # of a queue item
+NO_TURNS: Mapping[uuid.UUID, Turn] = {}
 
 
-def rooms(pools: Iterable[Pool], *, says_ends: bool = False) -> dict[uuid.UUID, Room]:
-    """The room in each pool, a fixed number of queries however many; the engines of `pools` are at hand. With `says_ends` also when the next
-    run there ends at the latest."""
+def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid.UUID, Turn] = NO_TURNS) -> dict[uuid.UUID, Room]:
+    """The room in each pool, a fixed number of queries however many; the engines of `pools` are at hand, and where one may be closed, who
+    closed it. With `says_ends` also when the next run there ends at the latest; `turns`: by engine, who goes first there
+    (`runs.queries.share`)."""
     wanted = {pool.pk: pool for pool in pools}
     attempts = Attempt.objects.filter(pool__in=list(wanted), status__in=sorted(OPEN_ATTEMPTS))
     taken = dict(attempts.order_by().values_list("pool").annotate(slots=Sum("run__slots")))
@@ -45,6 +49,9 @@ def rooms(pools: Iterable[Pool], *, says_ends: bool = False) -> dict[uuid.UUID, 
             engine_taken=held.get(pool.engine_id, 0),
             engine_is_accepting=pool.engine.is_accepting,
             **({"next_end": ends[pk]} if pk in ends else {}),
+            turn=turns.get(pool.engine_id),
+            closed_by=pool.closed_by.label if not pool.is_accepting and pool.closed_by is not None else "",
+            closed_reason=pool.closed_reason,
         )
         for pk, pool in wanted.items()
     }
@@ -57,11 +64,13 @@ def launchers() -> frozenset[uuid.UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What holds for all queued runs of the workspace at a moment: how many are at work, who may launch, what stands against hard stops."""
+    """What holds for all queued runs of the workspace at a moment: how many are at work, who may launch, what stands against hard stops, and
+    whether somebody holds the queue."""
 
     at_once: AtOnce
     may_launch: frozenset[uuid.UUID]
     stops: list[Standing]
+    hold: Hold | None = None
 
     def waits(self, run: Run, isolation: str, room: Room) -> Waits | None:
         """Why a run does not start now; None where it may. `isolation` is what it was admitted on, of its frozen record, which lists do not
@@ -70,11 +79,11 @@ class Conditions:
             slots=run.slots, isolation=isolation, asked_by=run.requested_by.label, may_launch=run.requested_by_id in self.may_launch,
             budget=lacks_budget(run, self.stops),
         )  # fmt: skip
-        return what_holds(wants, room, self.at_once)
+        return what_holds(wants, room, self.at_once, self.hold)
 
 
 def conditions(now: datetime) -> Conditions:
-    return Conditions(runs_at_once(), launchers(), windows(now))
+    return Conditions(runs_at_once(), launchers(), windows(now), queue_hold())
 
 
 def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "") -> Asked:

@@ -25,6 +25,7 @@ WITHOUT_WORKSPACE = {
     "workspaces.WorkspaceGroupPermission": "guardian's grants, looked up before any scope is open",
     "workspaces.Engine": "a machine of the installation",
     "workspaces.EngineSlot": "a machine's slot, of the installation",
+    "workspaces.EngineWeight": "a workspace's weight on shared engines, the site's to set",
     "workspaces.SiteEvent": "the installation's own record",
     "workspaces.SiteIdempotencyKey": "keys of site routes",
     "workspaces.Installation": "epoch and fingerprints of the installation",

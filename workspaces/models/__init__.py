@@ -15,7 +15,7 @@ from workspaces.models.invitation import Invitation
 from workspaces.models.membership import Membership, WorkspaceGroupPermission
 from workspaces.models.notification import Notification
 from workspaces.models.objective import Objective
-from workspaces.models.pool import Engine, EngineSlot, Pool
+from workspaces.models.pool import Engine, EngineSlot, EngineWeight, Pool
 from workspaces.models.secret import DataKey, Secret, SecretAgent, SecretBenchmark, SecretPool, SecretUse
 from workspaces.models.share import ShareGrant
 from workspaces.models.token import Token, TokenUse
@@ -25,7 +25,7 @@ from workspaces.models.workspace import Workspace
 __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
     "Contract", "DataKey", "Dataset", "DatasetFile", "DatasetPiece",
-    "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EventPayload", "EventSubject", "IdempotencyKey",
+    "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EngineWeight", "EventPayload", "EventSubject", "IdempotencyKey",
     "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
     "Objective", "Owned", "Pool", "Row",
     "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",

@@ -1,5 +1,6 @@
 """Where runs execute: the site's engine, and a workspace's binding to it (contracts.md C)."""
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -71,6 +72,20 @@ class EngineSlot(models.Model):
         constraints = [models.UniqueConstraint(fields=["engine", "number"], name="engineslot_once")]
 
 
+class EngineWeight(models.Model):
+    """How much of the engines that it shares a workspace gets, against the others: twice the weight, twice the share. Set by the site."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    workspace = models.OneToOneField("workspaces.Workspace", on_delete=models.CASCADE, related_name="+")
+    weight = models.PositiveSmallIntegerField(default=1)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(weight__gte=1, weight__lte=100), name="engineweight_range")]
+
+    def __str__(self) -> str:
+        return f"{self.workspace}: {self.weight}"
+
+
 class Pool(Owned):
     prefix = "pool"
 
@@ -87,6 +102,9 @@ class Pool(Owned):
     currency = models.CharField(max_length=3, default="EUR")
     isolation = models.CharField(max_length=10, choices=Isolation)
     is_accepting = models.BooleanField(default=True)
+    closed_at = models.DateTimeField(null=True, blank=True, help_text="since when it takes no new work, where an operator closed it")
+    closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True)
+    closed_reason = models.CharField(max_length=1000, blank=True)
     is_default = models.BooleanField(default=False)
     login = models.CharField(max_length=32, blank=True, help_text="account on the engine's host, where that is another machine")
     folder = models.CharField(max_length=200, blank=True, help_text="folder of the pool there, absolute or below the account's home")

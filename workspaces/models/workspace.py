@@ -41,6 +41,7 @@ class Workspace(models.Model):
     week_start = models.SmallIntegerField(default=0, help_text="0 Monday … 6 Sunday")
     visibility = models.CharField(max_length=20, choices=Visibility, blank=True)
     region = models.CharField(max_length=64, blank=True, help_text="store in which every file of the workspace lies")
+    priority_limit = models.SmallIntegerField(default=50, help_text="a run of a higher priority than this waits for an approver")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     activated_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
