@@ -74,6 +74,7 @@ class Clock:
             yield "watch_attempts"
         if workspace.collecting:
             yield "collect_attempt"
+            yield "end_cancelled"  # active without an attempt: its end, or what was cancelled before it started
         if workspace.queued:
             yield "dispatch_run"  # looks at the whole queue of the workspace, whichever bell was lost
         tidied = self.tidied.get(workspace.workspace_id)

@@ -11,8 +11,8 @@ from typing import Any
 
 from workspaces import units
 
-FORM = 3  # of kept facts; a change of what is kept or of how it is decided makes a new one
-DECIDED = (2, 3)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets
+FORM = 4  # of kept facts; a change of what is kept or of how it is decided makes a new one
+DECIDED = (2, 3, 4)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority
 
 
 class Answer(StrEnum):
@@ -103,6 +103,14 @@ class SecretFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PriorityFacts:
+    """How soon it wants to go, above what the workspace lets go without an approver."""
+
+    asked: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that a decision rests on."""
 
@@ -113,6 +121,7 @@ class Facts:
     limits: tuple[LimitFacts, ...] = ()
     quota: QuotaFacts | None = None  # None: the contract limits no person
     secrets: tuple[SecretFacts, ...] = ()
+    priority: PriorityFacts | None = None  # None: it asks for none that needs an approver
     is_approved: bool = False  # a person has said yes to what is above a limit that asks for approval
 
     def as_json(self) -> dict[str, Any]:
@@ -133,6 +142,7 @@ def facts_from(kept: dict[str, Any]) -> Facts:
         limits=tuple(LimitFacts(**limit) for limit in kept["limits"]),
         quota=QuotaFacts(**kept["quota"]) if kept.get("quota") else None,
         secrets=tuple(SecretFacts(**{**secret, "refuses": tuple(secret["refuses"])}) for secret in kept.get("secrets", ())),
+        priority=PriorityFacts(**kept["priority"]) if kept.get("priority") else None,
         is_approved=kept["is_approved"],
     )
 
@@ -172,6 +182,7 @@ def decide(facts: Facts) -> Verdict:
     """One decision over all rules and limits."""
     lines = [rule(facts) for rule in RULES]
     lines += [_secrets(facts.secrets)] if facts.secrets else []
+    lines += [_priority(facts.priority, is_approved=facts.is_approved)] if facts.priority is not None else []
     lines += [_quota(facts.quota)] if facts.quota is not None else []
     lines += [_limit(limit, is_approved=facts.is_approved) for limit in facts.limits]
     answers = {line.answer for line in lines}
@@ -300,6 +311,13 @@ def _words(limit: LimitFacts, total: int) -> str:
     span = {"week": "this week", "month": "this month", "now": "stored" if limit.unit == "storage_bytes" else "at once"}[limit.window]
     of = f"{units.figure(total, limit.unit)} of {units.figure(limit.amount, limit.unit)} {span}"
     return f"{of}; it asks for none." if limit.asked == 0 else f"{asked} more would make {of}."
+
+
+def _priority(priority: PriorityFacts, *, is_approved: bool) -> Line:
+    words = f"Priority {priority.asked} is above {priority.limit}, up to which a run goes without an approver."
+    if is_approved:
+        return Line("Priority", Answer.PASS, words, "An approver has agreed to it.")
+    return Line("Priority", Answer.APPROVAL, words, f"Ask for {priority.limit}, or let an approver decide.")
 
 
 SPANS = {"day": "today", "week": "this week", "month": "this month"}

@@ -29,13 +29,15 @@ class AttemptStatus(StrEnum):
 
 R = RunStatus
 TERMINAL = frozenset({R.SUCCEEDED, R.FAILED, R.CANCELLED, R.TIMED_OUT, R.ABORTED, R.LOST})
+WAITING = frozenset({R.DRAFT, R.AWAITING_APPROVAL, R.QUEUED})  # nothing of it has been started
 ACTIVE = frozenset({R.STARTING, R.RUNNING, R.AWAITING_INPUT, R.CANCELLING})  # may hold a process somewhere
 OPEN_ATTEMPTS = frozenset({AttemptStatus.CREATED, AttemptStatus.RUNNING})
 
 MOVES: dict[RunStatus, frozenset[RunStatus]] = {
-    R.DRAFT: frozenset({R.AWAITING_APPROVAL, R.QUEUED, R.CANCELLED}),
-    R.AWAITING_APPROVAL: frozenset({R.QUEUED, R.CANCELLED, R.ABORTED}),
-    R.QUEUED: frozenset({R.STARTING, R.CANCELLED, R.ABORTED, R.FAILED}),
+    # Cancelled one by one they end at once; by the hundred they are marked first (runs/commands/cancel_many.py).
+    R.DRAFT: frozenset({R.AWAITING_APPROVAL, R.QUEUED, R.CANCELLING, R.CANCELLED}),
+    R.AWAITING_APPROVAL: frozenset({R.QUEUED, R.CANCELLING, R.CANCELLED, R.ABORTED}),
+    R.QUEUED: frozenset({R.STARTING, R.CANCELLING, R.CANCELLED, R.ABORTED, R.FAILED}),
     R.STARTING: frozenset({R.RUNNING, R.QUEUED, R.CANCELLING, R.SUCCEEDED, R.FAILED, R.TIMED_OUT, R.LOST}),
     R.RUNNING: frozenset({R.AWAITING_INPUT, R.QUEUED, R.CANCELLING, R.SUCCEEDED, R.FAILED, R.TIMED_OUT, R.LOST}),
     R.AWAITING_INPUT: frozenset({R.RUNNING, R.QUEUED, R.CANCELLING, R.FAILED, R.TIMED_OUT, R.LOST}),

@@ -17,6 +17,7 @@ log = structlog.get_logger(__name__)
 JOBS: dict[str, tuple[str, str]] = {
     "dispatch_run": ("dispatch", "runs.jobs.dispatch.dispatch_run"),
     "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
+    "end_cancelled": ("default", "runs.jobs.cancel.end_cancelled"),
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
     "find_orphans": ("watch", "runs.jobs.orphans.find_orphans"),

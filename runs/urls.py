@@ -1,6 +1,25 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
-from runs.views import approval, artifact, benchmark, compare, dataset, home, launch, log, metric, pool, queue, run, run_list, search, sweep
+from runs.views import (
+    approval,
+    artifact,
+    benchmark,
+    cancel,
+    compare,
+    dataset,
+    failure,
+    home,
+    launch,
+    log,
+    metric,
+    override,
+    pool,
+    queue,
+    run,
+    run_list,
+    search,
+    sweep,
+)
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
 from workspaces.views import benchmark as registered_benchmark
@@ -16,18 +35,53 @@ urlpatterns = [
     page("runs/compare/", compare.run_compare, name="run-compare", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/compare/csv/", compare.run_compare_csv, name="run-compare-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/launch/", launch.run_launch, name="run-launch", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
+    page(
+        "runs/cancel/", cancel.run_cancel_many, name="run-cancel-many", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("GET", "POST")
+    ),
     page("runs/<str:run>/", run.run_page, name="run", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/log/", log.run_log, name="run-log", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/metrics/csv/", metric.run_metric_csv, name="run-metric-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/cancel/", run.run_cancel, name="run-cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
     page("runs/<str:run>/lost/", run.run_lost, name="run-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
     page("runs/<str:run>/retry/", run.run_retry, name="run-retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("POST",)),
+    page(
+        "runs/<str:run>/priority/",
+        queue.run_priority,
+        name="run-priority",
+        needs=Permission.MANAGE_QUEUE,
+        kind=Kind.RUN,
+        methods=("GET", "POST"),
+    ),
+    page("runs/<str:run>/move/", queue.run_move, name="run-move", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
     page("sweeps/", sweep.sweep_list, name="sweep-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/new/", sweep.sweep_new, name="sweep-new", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
     page("sweeps/<str:sweep>/", sweep.sweep_page, name="sweep", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/<str:sweep>/csv/", sweep.sweep_csv, name="sweep-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/<str:sweep>/stop/", sweep.sweep_stop, name="sweep-stop", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
     page("queue/", queue.queue, name="queue", needs=Permission.VIEW, kind=Kind.RUN),
+    page("queue/hold/", queue.queue_hold, name="queue-hold", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
+    page(
+        "queue/release/", queue.queue_release, name="queue-release", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")
+    ),
+    page(
+        "queue/limit/",
+        queue.queue_limit,
+        name="queue-limit",
+        needs=Permission.MANAGE_WORKSPACE,
+        kind=Kind.WORKSPACE,
+        methods=("GET", "POST"),
+    ),
+    page("failures/", failure.failure_list, name="failure-list", needs=Permission.VIEW, kind=Kind.RUN),
+    page("failures/<str:failure>/", failure.failure, name="failure", needs=Permission.VIEW, kind=Kind.RUN),
+    page(
+        "failures/<str:failure>/acknowledge/",
+        failure.failure_acknowledge,
+        name="failure-acknowledge",
+        needs=Permission.LAUNCH_RUN,
+        kind=Kind.RUN,
+        methods=("POST",),
+    ),
+    page("overrides/", override.override_list, name="override-list", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("artifacts/", artifact.artifact_list, name="artifact-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("artifacts/<str:artifact>/", artifact.artifact, name="artifact", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("artifacts/<str:artifact>/file/", artifact.artifact_file, name="artifact-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
@@ -136,5 +190,12 @@ urlpatterns = [
         kind=Kind.POOL,
         methods=("GET", "POST"),
     ),
-    page("pools/<str:pool>/open/", bound_pool.pool_open, name="pool-open", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("POST",)),
+    page(
+        "pools/<str:pool>/open/",
+        bound_pool.pool_open,
+        name="pool-open",
+        needs=Permission.MANAGE_POOL,
+        kind=Kind.POOL,
+        methods=("GET", "POST"),
+    ),
 ]

@@ -148,6 +148,7 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
         [
             ("Runs", "run-list", Permission.VIEW),
             ("Sweeps", "sweep-list", Permission.VIEW),
+            ("Failures", "failure-list", Permission.VIEW),
             ("Benchmarks", "benchmark-list", Permission.VIEW),
         ],
     ),
@@ -169,6 +170,7 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
             ("Members", "member-list", Permission.VIEW),
             ("Tokens", "token-list", Permission.VIEW),
             ("Audit", "event-list", Permission.VIEW_AUDIT),
+            ("Overrides", "override-list", Permission.VIEW_AUDIT),
             ("Settings", "workspace-settings", Permission.VIEW),
         ],
     ),

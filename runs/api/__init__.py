@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, artifact, benchmark, ledger, queue, report, run, search, sweep
+from runs.api import approval, artifact, benchmark, failure, ledger, queue, report, run, search, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -8,6 +8,7 @@ ROUTES: dict[str, Routes] = {
     "metrics": report.routes,
     "certificates": run.certificates,
     "queue": queue.routes,
+    "failures": failure.routes,
     "sweeps": sweep.routes,
     "artifacts": artifact.routes,
     "evaluations": artifact.evaluations,

@@ -8,6 +8,8 @@ from ninja import Status
 
 from runs.api.run_answer import find_run, row_of, shape
 from runs.api.schema import (
+    CancelledOut,
+    CancelManyIn,
     CertificateOut,
     EstimateOut,
     LaunchIn,
@@ -18,12 +20,14 @@ from runs.api.schema import (
     RunOut,
     RunPage,
 )
+from runs.commands.cancel_many import cancel_runs
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.lost import declare_lost
 from runs.commands.run import cancel as cancel_run
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, Run, Sweep
+from runs.queries.cancelling import key_of
 from runs.queries.estimate import estimate
 from runs.queries.log import read_log, whole_characters
 from workspaces.access import Kind, Permission
@@ -97,6 +101,14 @@ def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[
     found = find_run(run)
     cancel_run(actor=request.actor, run=found, reason=body.reason if body else "")
     return shape(request, find_run(run))
+
+
+@routes.post("/runs/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=CancelledOut)
+def cancel_many(request: ApiRequest, body: CancelManyIn) -> dict[str, int]:
+    """Cancel up to 1,000 runs by one command, answered at once and carried out behind it. Runs of others need the right to the queue and a
+    reason."""
+    done = cancel_runs(actor=request.actor, rights=request.rights, runs=[key_of(run) for run in body.run_ids], reason=body.reason)
+    return {"waiting": done.waiting, "working": done.working, "left": done.left}
 
 
 @routes.post("/runs/{run}/declare-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, response=RunOut)

@@ -59,6 +59,18 @@ class ReasonIn(Strict):
     reason: Words = ""
 
 
+class PriorityIn(ReasonIn):
+    priority: Annotated[int, Field(ge=-100, le=100, strict=True)]
+
+
+class MoveIn(ReasonIn):
+    compute_pool_id: Annotated[Line, StringConstraints(min_length=1, max_length=200)]
+
+
+class CancelManyIn(ReasonIn):
+    run_ids: Annotated[list[Annotated[Line, StringConstraints(max_length=200)]], Field(min_length=1, max_length=1_000)]
+
+
 class DecisionIn(Strict):
     content_hash: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     comment: Words = ""
@@ -315,6 +327,36 @@ class QueueRow(Schema):
     release: str
 
 
+class HoldOut(Schema):
+    by: str
+    reason: str
+    since: datetime
+
+
 class QueuePage(Schema):
     items: list[QueueRow]
     next: str | None
+    hold: HoldOut | None = Field(description="Who holds the queue, and why; nothing starts while it stands.")
+
+
+class ReleasedOut(Schema):
+    is_held: bool
+
+
+class PrioritySetOut(Schema):
+    run_id: str
+    priority: int
+    approval: str | None
+
+
+class MovedOut(Schema):
+    run_id: str
+    compute_pool_id: str
+    certificate: str
+    reserved_gpu_ms: int
+
+
+class CancelledOut(Schema):
+    waiting: int = Field(description="Runs that had not started: they end within seconds.")
+    working: int = Field(description="Runs that are being stopped.")
+    left: int = Field(description="Runs that had ended or were ending already.")

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from runs.admission import Answer, Verdict, decide
 from runs.commands.launch import admit, certify
+from runs.commands.queue import decide_priority
 from runs.commands.run import end
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, Run
@@ -26,6 +27,8 @@ def decide_approval(*, actor: Actor, approval: Approval, approves: bool, comment
     An approval is admitted anew. Raises Refusal with the certificate's id where the limits no longer admit it: that outcome is on record, no vote
     is kept, and the request stays open.
     """
+    if approval.subject_type == "priority":
+        return decide_priority(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     decided, refused = _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     if refused is not None:
         certificate, verdict = refused
@@ -55,7 +58,7 @@ def _decide(
         event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=prepared.content_hash
     )  # fmt: skip
     if status == Approval.Status.APPROVED:
-        facts = admission_facts(prepared, now=timezone.now(), person=run.requested_by, held=run, is_approved=True)
+        facts = admission_facts(prepared, now=timezone.now(), person=run.requested_by, held=run, priority=run.priority, is_approved=True)
         verdict = decide(facts)
         if verdict.answer != Answer.PASS:
             transaction.savepoint_rollback(before_vote)

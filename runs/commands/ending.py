@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from runs import queue
 from runs.commands.attempt import close, locked
+from runs.commands.failure import Evidence
 from runs.commands.growth import grow_datasets
 from runs.commands.harvest import LACKING, Harvest, evaluate, keep
 from runs.commands.launch import enqueue
@@ -67,7 +68,8 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         "exit": {"code": attempt.exit_code, "signal": attempt.exit_signal, "reason": attempt.exit_reason},
     }
     words = _words(attempt, code, harvest.last_words) or (run.reason if harvest.lacking else "")
-    end(event, run=run, status=status, reason_code=code, reason=f"{words} {harvest.lacking}".strip())
+    evidence = Evidence(attempt.exit_code, attempt.exit_signal, harvest.error_lines)
+    end(event, run=run, status=status, reason_code=code, reason=f"{words} {harvest.lacking}".strip(), evidence=evidence)
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place among the runs at once
     return run
 

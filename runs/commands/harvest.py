@@ -41,6 +41,7 @@ class Harvest:
     said_done: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     last_words: str = ""  # the last line that the program wrote to stderr
+    error_lines: tuple[str, ...] = ()  # what it wrote to stderr about its failure
     lacking: str = ""  # a sentence for people, where not everything could be collected
     is_bare: bool = False  # something of it could not be recorded: the run ends without what it has made
 

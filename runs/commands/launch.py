@@ -117,7 +117,7 @@ def _launch(
     person = _person(actor)
     prepared = prepare(request)
     now = timezone.now()
-    facts = admission_facts(prepared, now=now, person=person)
+    facts = admission_facts(prepared, now=now, person=person, priority=request.priority)
     verdict = decide(facts)
     certificate = certify(event, facts, verdict, prepared, asked_by=person)
     event.reason = request.reason

@@ -3,6 +3,7 @@
 from django.utils import timezone
 
 from runs import queue
+from runs.commands.failure import NOTHING_SAID, Evidence, file_failure
 from runs.commands.move import move
 from runs.commands.notification import tell_run_ended
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
@@ -75,8 +76,20 @@ def _why_not(run: Run) -> str:
     return ""
 
 
-def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", reason: str = "") -> None:
-    """Move a run to its terminal status, once: leave the queue, settle what was reserved against what was used, tell whoever asked."""
+def end(
+    event: Draft,
+    *,
+    run: Run,
+    status: RunStatus,
+    reason_code: str = "",
+    reason: str = "",
+    evidence: Evidence = NOTHING_SAID,
+    tells: bool = True,
+) -> None:
+    """Move a run to its terminal status, once: leave the queue, settle what was reserved against what was used, tell whoever asked.
+    One that fails joins those that failed alike; `evidence` says how."""
+    if run.status == RunStatus.QUEUED:
+        approval.void(event, subject_type="priority", subject_id=run.pk)  # nobody needs to decide any more how soon it goes
     for item in QueueItem.objects.filter(run=run):
         event.deleting(item)
         item.delete()
@@ -98,6 +111,8 @@ def end(event: Draft, *, run: Run, status: RunStatus, reason_code: str = "", rea
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
         ended_at=timezone.now(),
     )  # fmt: skip
-    tell_run_ended(run, before=before)
+    file_failure(event, run=run, status=status, reason_code=reason_code, reason=reason, evidence=evidence)
+    if tells:
+        tell_run_ended(run, before=before)
     if run.sweep_id is not None:
         queue.ring("advance_sweep", subject=run.sweep_id)

@@ -18,6 +18,7 @@ from runs import ingest
 from runs.commands.ending import MovedOn, add_outputs, finish_run
 from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
 from runs.jobs import lanes, lease
+from runs.error_lines import TAIL_BYTES, error_lines
 from runs.jobs.job import job
 from runs.jobs.keeper import Keeper, TurnOver, collected
 from runs.lifecycle import AttemptStatus
@@ -41,7 +42,7 @@ MISSING_GRACE_SECONDS = 15  # a folder that is gone for longer does not come bac
 RETRY_SECONDS = 30
 LATE_RETRY_SECONDS = 3600
 MIN_TRIES = 3
-TAIL_BYTES, LAST_WORDS = 4096, 300  # of stderr: what is looked at, and characters of its last line that a run's reason has room for
+LAST_WORDS = 300  # characters of the last line of stderr that a run's reason has room for
 MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that dies of it each time
 
 
@@ -112,28 +113,35 @@ def words_of(
 ) -> Harvest:  # fmt: skip
     """What the attempt has said in its lines, as far as they were taken in."""
     watch = Watch.objects.get(attempt=attempt)
+    tail = _stderr_tail(attempt, artifacts) if attempt.exit_code or attempt.exit_signal else b""
     scores = RunLine.objects.filter(attempt=attempt, type="score").order_by("number")
     return Harvest(
         artifacts=artifacts,
         scores=tuple(_score(line.body) for line in scores),
         said_done=watch.said_done,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},
-        last_words=_last_words(attempt, artifacts) if attempt.exit_code else "",
+        last_words=_last_words(tail) if attempt.exit_code else "",
+        error_lines=error_lines(tail),
         lacking=lacking,
     )
 
 
-def _last_words(attempt: Attempt, artifacts: tuple[Collected, ...]) -> str:
-    """The last line that the program wrote to stderr: of a traceback that is the fault. Read as it was collected, secrets blotted out."""
+def _stderr_tail(attempt: Attempt, artifacts: tuple[Collected, ...]) -> bytes:
+    """The end of what the program wrote to stderr, as it was collected, secrets blotted out."""
     path = f"{OWN_PATHS}attempt-{attempt.number}/stderr.log"
     sha256 = next((entry.sha256 for entry in artifacts if entry.path == path), None)
     region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
     place = store.local_path(region, scope.current_id(), sha256) if sha256 else None
     if place is None:
-        return ""
+        return b""
     with place.open("rb") as file:
         file.seek(max(0, place.stat().st_size - TAIL_BYTES))
-        lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
+        return file.read(TAIL_BYTES)
+
+
+def _last_words(tail: bytes) -> str:
+    """The last line that the program wrote to stderr: of a traceback that is the fault."""
+    lines = tail.decode(errors="replace").splitlines()
     words = ["".join(character if character.isprintable() else " " for character in line).strip() for line in lines]
     return next((line for line in reversed(words) if line), "")[:LAST_WORDS]
 

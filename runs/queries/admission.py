@@ -3,7 +3,7 @@ until it commits."""
 
 from datetime import datetime
 
-from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, WorkspaceFacts
+from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, WorkspaceFacts
 from runs.models import Run
 from runs.queries.at_once import count_at_work
 from runs.queries.frozen import Prepared
@@ -15,8 +15,10 @@ from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
 
 
-def admission_facts(prepared: Prepared, *, now: datetime, person: User | None, held: Run | None = None, is_approved: bool = False) -> Facts:
-    """`person` is whom the run counts for. `held` is a run that waits for its approval: it counts in the period in which it was asked for."""
+def admission_facts(
+    prepared: Prepared, *, now: datetime, person: User | None, held: Run | None = None, priority: int = 0, is_approved: bool = False
+) -> Facts:
+    """`person` is whom the run counts for. `held` is a run that was asked for before: it counts in the period of then."""
     workspace = Workspace.objects.get(pk=scope.current_id())
     version, pool, contract = prepared.version, prepared.pool, prepared.contract
     asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros, Unit.STORAGE_BYTES: 0, Unit.RUNS: 1}
@@ -67,5 +69,6 @@ def admission_facts(prepared: Prepared, *, now: datetime, person: User | None, h
         ),
         quota=quota.as_facts() if quota is not None else None,
         secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
+        priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
         is_approved=is_approved,
     )

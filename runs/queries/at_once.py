@@ -1,7 +1,9 @@
 """How many runs of the workspace are at work, and how many may be: the one count that admission, dispatch and pages go by."""
 
-from runs.lifecycle import ACTIVE
-from runs.models import Run
+from django.db.models import Exists, OuterRef, Q
+
+from runs.lifecycle import ACTIVE, RunStatus
+from runs.models import Attempt, Run
 from runs.start import AtOnce
 from workspaces.models import Limit, Unit
 
@@ -13,4 +15,6 @@ def runs_at_once() -> AtOnce:
 
 
 def count_at_work() -> int:
-    return Run.objects.filter(status__in=sorted(ACTIVE)).count()
+    """What was cancelled before it started holds nothing, and is on its way out."""
+    never_started = Q(status=RunStatus.CANCELLING) & ~Exists(Attempt.objects.filter(run=OuterRef("pk")))
+    return Run.objects.filter(status__in=sorted(ACTIVE)).exclude(never_started).count()

@@ -52,7 +52,7 @@ def estimate(request: LaunchRequest, *, person: User | None = None, is_draft: bo
     Parameters bear on no limit: a draft's are not checked, so that the answer stands while they are being written.
     """
     prepared = prepare(request, is_draft=is_draft)
-    facts = admission_facts(prepared, now=timezone.now(), person=person)
+    facts = admission_facts(prepared, now=timezone.now(), person=person, priority=request.priority)
     spent = list(
         Run.objects.filter(agent_version=prepared.version, benchmark=prepared.benchmark, status=RunStatus.SUCCEEDED)
         .order_by("-created_at")

@@ -1,11 +1,12 @@
 """What holds work up until somebody does something. A run that only waits for its turn is not blocked."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from runs.queries.failure import repeated_failures
 from runs.queries.home_now import Now
 from runs.queries.home_waiting import Queued
-from runs.start import Holds, Waits
+from runs.start import Hold, Holds, Waits
 from workspaces.models import Limit, Unit, Workspace
 from workspaces.queries.overrun import overruns
 from workspaces.queries.workspace import creation_steps
@@ -13,6 +14,7 @@ from workspaces.standings import Standing
 from workspaces.units import plural
 
 STUCK_SHOWN = 5
+LATELY = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,9 @@ class Block:
     act: str = "Look"
 
 
-def blocks(workspace: Workspace, limits: list[Standing], now: Now, queue: Queued | None, moment: datetime) -> list[Block]:
+def blocks(
+    workspace: Workspace, limits: list[Standing], now: Now, queue: Queued | None, moment: datetime, *, hold: Hold | None = None
+) -> list[Block]:
     found: list[Block] = []
     if workspace.status == Workspace.Status.CONFIGURING:
         steps = creation_steps(workspace)
@@ -39,14 +43,20 @@ def blocks(workspace: Workspace, limits: list[Standing], now: Now, queue: Queued
         found.append(Block(words, missing, "workspace-setup", act="Set up"))
     elif workspace.status == Workspace.Status.ARCHIVED:
         found.append(Block("The workspace is archived: everything can be read, nothing launched."))
+    if hold is not None:
+        waits = f"{plural(now.waiting, 'run waits', 'runs wait')}. " if now.waiting else ""
+        found.append(Block(f"{hold.by} holds the queue: nothing starts.", (f"{waits}Why: {hold.reason}",), "queue"))
     if queue is not None:
-        found += [_stuck(*entry) for entry in queue.stuck()][:STUCK_SHOWN]
+        found += [_stuck(*entry) for entry in queue.stuck() if entry[0].holds != Holds.ALL][:STUCK_SHOWN]
     for standing in limits:
         if standing.mode == Limit.Mode.STOP and standing.unit != Unit.RUNS and standing.window != Limit.Window.RUN and standing.free <= 0:
             until = f" It frees up {standing.until}." if standing.until else ""
             found.append(Block(f"{standing.name}: nothing is left.{until}", page="budget"))
     for alarm in overruns(now=moment):
         found.append(Block(alarm.words, page="run" if alarm.run_ref else "", argument=alarm.run_ref))
+    for group in repeated_failures(moment - LATELY):
+        words = f"{plural(group.count, 'run', 'runs')} of {group.agent.name[:60]} failed for the same reason."
+        found.append(Block(words, (group.title[:200],), "failure", group.public_id))
     silent = sum(row.is_unanswered for row in now.rows)
     if silent:
         what = "1 run; its budget stays held" if silent == 1 else f"{silent} runs; their budget stays held"

@@ -1,5 +1,6 @@
 """Who waits for a pool, in which place, and why in words."""
 
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,15 +37,17 @@ class Waiting:
     position_key: int
 
 
-def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
-    """The queue in the order in which it starts, a fixed number of queries however long it is."""
+def waiting_runs(limit: int = SHOWN, *, pool: uuid.UUID | None = None) -> list[Waiting]:
+    """The queue in the order in which it starts, or that of one pool; a fixed number of queries however long it is."""
     shown = [
         *(f"run__{name}" for name in RUN_SHOWN),
         *(f"pool__{name}" for name in POOL_SHOWN),
         *(f"pool__engine__{name}" for name in ENGINE),
     ]
+    of_pool = {} if pool is None else {"pool": pool}
     items = list(
-        QueueItem.objects.select_related("run__requested_by", "pool__engine", "pool__closed_by")
+        QueueItem.objects.filter(**of_pool)
+        .select_related("run__requested_by", "pool__engine", "pool__closed_by")
         .only("run_id", "pool_id", "priority", "position_key", *shown)
         .annotate(isolation=ITS_RUN_ADMITTED_ON)
         .order_by("pool__slug", "-priority", "position_key")[:limit]

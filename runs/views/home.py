@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from runs.lifecycle import RunStatus
+from runs.queries.hold import queue_hold
 from runs.queries.home_aim import aim
 from runs.queries.home_blocked import blocks
 from runs.queries.home_budget import burn, standing_limits
@@ -27,7 +28,14 @@ from workspaces.queries.objective import current_objective
 
 POOLS_SHOWN = 4
 NOTHING_RUNS = Now(rows=[], running=0, waiting=0, held=0, reserved=0)
-KIND_OF_PAGE = {"pool": Kind.POOL, "budget": Kind.BUDGET, "run": Kind.RUN, "run-list": Kind.RUN, "queue": Kind.RUN}  # that blocks lead to
+KIND_OF_PAGE = {
+    "pool": Kind.POOL,
+    "budget": Kind.BUDGET,
+    "run": Kind.RUN,
+    "run-list": Kind.RUN,
+    "queue": Kind.RUN,
+    "failure": Kind.RUN,
+}  # that blocks lead to
 
 
 def home(request: PageRequest) -> HttpResponseBase:
@@ -47,7 +55,8 @@ def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any
     running = running_now() if sees[Kind.RUN] else NOTHING_RUNS
     limits = standing_limits(request.workspace, running, now) if sees[Kind.BUDGET] or running.waiting else []
     queue = queued(limits, running.running) if running.waiting else None
-    held_up = blocks(request.workspace, limits, running, queue, now)
+    hold = queue.now.hold if queue is not None else queue_hold()
+    held_up = blocks(request.workspace, limits, running, queue, now, hold=hold)
     return {
         "now": running,
         "rows": [(row, row.seconds(now), _waits(queue, row)) for row in running.rows],

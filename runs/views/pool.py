@@ -15,7 +15,7 @@ from workspaces.pages import PageRequest, redirect
 
 
 def pool(request: PageRequest, pool: str) -> HttpResponseBase:
-    found = Pool.objects.find(pool, "engine", "secret")
+    found = Pool.objects.find(pool, "engine", "secret", "closed_by")
     (use,) = pool_uses([found])
     context = {
         "state_now": pool_state(found),

@@ -13,10 +13,13 @@ from runs.commands.lost import declare_lost, may_declare_lost
 from runs.commands.run import cancel, may_cancel
 from runs.models import MetricSeries, Run, RunLine
 from runs.queries.artifact import uses_of_run
+from runs.queries.failure import failure_of
 from runs.queries.launch_again import launch_query
 from runs.queries.launch_score import EVALUATE
 from runs.queries.metric import curves, series_of
+from runs.queries.queue import Waiting, waiting_runs
 from runs.queries.recent import EventLine
+from runs.queries.run_list import FAILURES
 from runs.queries.run_page import (
     RunState,
     artifacts_of,
@@ -150,6 +153,7 @@ def _live(
         "percent": None if state.share_done is None else int(state.share_done * 100),
         "is_live": not state.run.is_terminal,
         "is_part": is_part,
+        "waiting": _waiting(state.run),
     }
     if tab == "overview":
         series = series_of(state.run) if series is None else series
@@ -159,8 +163,18 @@ def _live(
             "charts": [(key, [(key, curve)]) for key, curve in drawn.items()],
             "attempts": state.attempts,
             "lines": _said(state) if lines is None else lines,
+            "failure": failure_of(state.run) if state.run.status in FAILURES else None,
         }
     return context
+
+
+def _waiting(run: Run) -> Waiting | None:
+    """Its place in the queue and why it waits, while it does."""
+    return (
+        next((entry for entry in waiting_runs(pool=run.pool_id) if entry.run.pk == run.pk), None)
+        if run.status == run.Status.QUEUED
+        else None
+    )
 
 
 def _said(state: RunState) -> list[RunLine]:

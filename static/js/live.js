@@ -9,7 +9,8 @@ function follow(list, always) {
 document.addEventListener("htmx:configRequest", (event) => {
   const { elt, headers, path, verb } = event.detail;
   if (verb !== "get" || !elt.matches("[data-live]")) return;
-  if (document.hidden) event.preventDefault();
+  // Ticked boxes are a choice that a new fragment would forget.
+  if (document.hidden || elt.querySelector("input:checked")) event.preventDefault();
   const tag = tags.get(path);
   if (tag) headers["If-None-Match"] = tag;
 });

@@ -4,6 +4,7 @@ What is asked is frozen with its hash. A vote counts only for exactly that: the 
 """
 
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -113,6 +114,12 @@ def expire(event: Draft, approval: Approval) -> None:
 def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID) -> None:
     """End the open requests about a subject that has changed or ended."""
     for approval in Approval.objects.filter(subject_type=subject_type, subject_id=subject_id, status=Status.PENDING).order_by("pk"):
+        _end(event, approval, Status.VOID)
+
+
+def void_all(event: Draft, *, subject_ids: Collection[uuid.UUID]) -> None:
+    """End the open requests about any of these subjects, in one look however many they are."""
+    for approval in Approval.objects.filter(subject_id__in=subject_ids, status=Status.PENDING).order_by("pk"):
         _end(event, approval, Status.VOID)
 
 

@@ -4,6 +4,8 @@ import re
 import uuid
 from typing import Any
 
+from django.utils import timezone
+
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.registry import change_fields, insert_named
@@ -18,6 +20,7 @@ CHANGEABLE = frozenset(
     {"python", "secret", "slots", "milli_gpu_per_slot", "price_micros_per_gpu_hour", "currency", "isolation", "is_accepting", "is_default"}
     | {*OF_SLURM}
 )
+CLOSING = frozenset({"closed_at", "closed_by", "closed_reason"})
 _LOGIN = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII)
 _SLURM_NAME = re.compile(r"[A-Za-z0-9_.-]{0,64}", re.ASCII)
 _PATH = re.compile(r"(~/)?[A-Za-z0-9._/][A-Za-z0-9._/-]*", re.ASCII)
@@ -88,7 +91,7 @@ def bind_pool(
 @command(Verb.POOL_CHANGED, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
 def change_pool(event: Draft, /, *, actor: Actor, pool: Pool, reason: str = "", **changed: Any) -> Pool:
     """Change slots, price, isolation, what a slot counts as, whether it takes work, or make it the default. What runs goes on as it began."""
-    return _change(event, pool, reason, changed)
+    return _change(event, actor, pool, reason, changed)
 
 
 @command(Verb.POOL_UNBOUND, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
@@ -96,11 +99,25 @@ def unbind_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
     """Let the pool take no new work. It stays on the record, and for the runs that point at it; what runs goes on."""
     if not reason.strip():
         raise Refusal("Say why; whoever waits for this pool will read it.", field="reason")
-    return _change(event, pool, reason, {"is_accepting": False, "is_default": False})
+    return _change(event, actor, pool, reason, {"is_accepting": False, "is_default": False})
 
 
-def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> Pool:
+@command(Verb.POOL_OPENED, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
+def open_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
+    """Let a closed pool take new work again."""
+    if not reason.strip():
+        raise Refusal("Say why; it stands in the record.", field="reason")
+    return _change(event, actor, pool, reason, {"is_accepting": True})
+
+
+def _change(event: Draft, actor: Actor, pool: Pool, reason: str, changed: dict[str, Any]) -> Pool:
     event.reason = reason.strip()[:1000]
+    allowed = CHANGEABLE
+    if changed.get("is_accepting", pool.is_accepting) != pool.is_accepting:  # whoever waits for it reads who closed it, and why
+        is_open = changed["is_accepting"]
+        closed = {"closed_at": None if is_open else timezone.now(), "closed_by": None if is_open else actor.user}
+        changed = changed | closed | {"closed_reason": "" if is_open else event.reason}
+        allowed = CHANGEABLE | CLOSING
     if isinstance(changed.get("secret"), str):
         changed["secret"] = _key(changed["secret"])
 
@@ -119,7 +136,7 @@ def _change(event: Draft, pool: Pool, reason: str, changed: dict[str, Any]) -> P
         if proposed.is_default:
             _no_other_default(event, proposed)
 
-    return change_fields(event, pool, CHANGEABLE, changed, check=check)
+    return change_fields(event, pool, allowed, changed, check=check)
 
 
 def _no_other_default(event: Draft, pool: Pool) -> None:

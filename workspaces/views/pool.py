@@ -5,8 +5,8 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.audit import Refusal
-from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
-from workspaces.forms.resource import PoolBindForm, PoolForm, ReasonForm
+from workspaces.commands.pool import bind_pool, change_pool, open_pool, unbind_pool
+from workspaces.forms.resource import FarPoolForm, PoolBindForm, PoolForm, ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.pool import engines, pool_rows
@@ -65,8 +65,23 @@ def pool_unbind(request: PageRequest, pool: str) -> HttpResponseBase:
 
 def pool_open(request: PageRequest, pool: str) -> HttpResponseBase:
     found = Pool.objects.find(pool)
-    change_pool(actor=request.actor, pool=found, is_accepting=True)
-    return redirect("pool", request.workspace.slug, found.slug)
+    form = ReasonForm(request.POST or None)
+
+    def save(form: ReasonForm) -> HttpResponseBase:
+        open_pool(actor=request.actor, pool=found, reason=form.cleaned_data["reason"])
+        return redirect("pool", request.workspace.slug, found.slug)
+
+    lead = "It takes new work again, and what waits for it starts as there is room."
+    return form_page(
+        request,
+        form,
+        save,
+        title=f"Open {found.slug}",
+        submit="Open pool",
+        lead=lead,
+        trail=_trail(request, found),
+        back=_url(request, found),
+    )
 
 
 def _trail(request: PageRequest, pool: Pool) -> tuple[tuple[str, str], ...]:
