@@ -14,12 +14,12 @@ from django.shortcuts import render
 from django.urls import URLPattern, reverse
 
 from labsite import health
-from labsite.console_forms import EngineChangeForm, EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm
+from labsite.console_forms import EngineChangeForm, EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm, WeightForm
 from runs.queue import depths
 from workspaces import scope
 from workspaces.access import SiteRole, people_groups
 from workspaces.audit import Refusal
-from workspaces.commands.engine import add_engine, change_engine
+from workspaces.commands.engine import add_engine, change_engine, set_engine_weight
 from workspaces.commands.group import add_to_group, create_group, find_group, remove_from_group
 from workspaces.commands.token import revoke_leaked_token
 from workspaces.commands.user import activate_user, create_user, deactivate_user, give_new_password, set_site_roles
@@ -181,6 +181,14 @@ def workspace_list(request: PageRequest) -> HttpResponse:
     return _show(request, "console-workspace-list", {"rows": rows, "next_cursor": following})
 
 
+def workspace_weight(request: PageRequest, workspace: str) -> HttpResponse:
+    form = WeightForm(request.POST)
+    if not form.is_valid():
+        raise Refusal(*(str(words) for found in form.errors.values() for words in found))
+    set_engine_weight(actor=request.actor, workspace=workspace, weight=form.cleaned_data["weight"])
+    return redirect("console-workspace-list")
+
+
 def engine_list(request: PageRequest) -> HttpResponse:
     form, status = EngineForm(request.POST or None), 200
     if request.method == "POST":
@@ -243,6 +251,7 @@ urlpatterns = [
     _page("groups/<str:group>/", group, "console-group", "GET", "POST"),
     _page("groups/<str:group>/remove/<str:username>/", group_remove, "console-group-remove", "POST"),
     _page("workspaces/", workspace_list, "console-workspace-list"),
+    _page("workspaces/<str:workspace>/weight/", workspace_weight, "console-workspace-weight", "POST"),
     _page("engines/", engine_list, "console-engine-list", "GET", "POST"),
     _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
     _page("engines/<str:engine>/change/", engine_change, "console-engine-change", "POST"),

@@ -3,6 +3,7 @@
 from django import forms
 
 from workspaces.access import SiteRole
+from workspaces.commands.engine import MAX_WEIGHT
 from workspaces.models import Engine, User
 
 
@@ -71,3 +72,7 @@ class EngineChangeForm(forms.Form):
     slots = forms.IntegerField(min_value=1, max_value=1000, label="Attempts at once", required=False)
     host_key = forms.CharField(max_length=4000, label="Host key", required=False)
     jobs_url = forms.CharField(max_length=300, label="Jobs API of Ray", required=False)
+
+
+class WeightForm(forms.Form):
+    weight = forms.IntegerField(min_value=1, max_value=MAX_WEIGHT, label="Weight on shared engines")

@@ -266,4 +266,5 @@ structlog.configure(
 API_BODY_BYTES = 1_048_576
 API_PAGE_SIZE = 50
 API_PAGE_SIZE_MAX = 500
+LAUNCHES_A_MINUTE = env.int("LABSITE_LAUNCHES_A_MINUTE", default=1_000)  # that one account may ask for in a workspace, refused ones too
 UPLOAD_BYTES = env.int("LABSITE_UPLOAD_BYTES", default=2_147_483_648)

@@ -87,7 +87,7 @@ class Room:
         if self.is_accepting:
             return f"{self.engine} takes no new work."
         who = f"{self.slug} takes no new work: {self.closed_by} closed it" if self.closed_by else f"{self.slug} takes no new work"
-        return f"{who}. Why: {self.closed_reason}" if self.closed_reason else f"{who}."
+        return f"{who}. Why: {sentence(self.closed_reason)}" if self.closed_reason else f"{who}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,10 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None
         return Waits(Holds.RUN, run.budget, "Those behind it may pass.")
     if hold is not None:
         return Waits(
-            Holds.ALL, f"{hold.by} holds the queue. Why: {hold.reason}", "It starts once the queue is released.", needs_somebody=True
+            Holds.ALL,
+            f"{hold.by} holds the queue. Why: {sentence(hold.reason)}",
+            "It starts once the queue is released.",
+            needs_somebody=True,
         )
     if not room.is_accepting or not room.engine_is_accepting:
         closed = room.slug if not room.is_accepting else room.engine
@@ -151,6 +154,11 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None
             wants_engine=True,
         )
     return None
+
+
+def sentence(text: str) -> str:
+    """What somebody wrote, ended as a sentence, so that another can follow it."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _only_it(reason: str, release: str) -> Waits:

@@ -49,6 +49,14 @@ class Refusal(Exception):  # a rule said no; nothing went wrong
         self.denied = denied
 
 
+class TooMany(Refusal):
+    """More than is allowed in a minute; `retry_seconds` from now one more is."""
+
+    def __init__(self, words: str, *, retry_seconds: int) -> None:
+        super().__init__(words)
+        self.retry_seconds = retry_seconds
+
+
 @dataclass(slots=True)
 class Subject:
     row: models.Model

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from datetime import datetime
 
 from django.core.exceptions import ValidationError
 from uuid_utils.compat import uuid7 as _uuid7
@@ -34,6 +35,11 @@ RESERVED_SLUGS = frozenset(
 def uuid7() -> uuid.UUID:
     """A fresh UUIDv7. Migrations name this function for ever."""
     return _uuid7()
+
+
+def first_at(moment: datetime) -> uuid.UUID:
+    """The smallest UUIDv7 of a moment: rows whose key is no smaller were made at that moment or later."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
 def validate_slug(value: str) -> None:

@@ -29,6 +29,7 @@ class SiteVerb(StrEnum):
     SECRETS_KEY_DESTROYED = "secrets_key.destroyed"  # a verb
     ENGINE_ADDED = "engine.added"
     ENGINE_CHANGED = "engine.changed"
+    ENGINE_WEIGHT_SET = "engine.weight_set"
     USER_CREATED = "user.created"
     USER_INVITED_IN = "user.invited_in"
     USER_DEACTIVATED = "user.deactivated"

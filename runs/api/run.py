@@ -89,6 +89,14 @@ def estimate_run(request: ApiRequest, body: LaunchIn) -> dict[str, Any]:
     }
 
 
+@routes.post("/runs/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=CancelledOut)
+def cancel_many(request: ApiRequest, body: CancelManyIn) -> dict[str, int]:
+    """Cancel up to 1,000 runs by one command, answered at once and carried out behind it. Runs of others need the right to the queue and a
+    reason."""
+    done = cancel_runs(actor=request.actor, rights=request.rights, runs=[key_of(run) for run in body.run_ids], reason=body.reason)
+    return {"waiting": done.waiting, "working": done.working, "left": done.left}
+
+
 @routes.get("/runs/{run}", needs=Permission.VIEW, kind=Kind.RUN, response=RunOut)
 def get_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run, with what it is frozen as."""
@@ -101,14 +109,6 @@ def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[
     found = find_run(run)
     cancel_run(actor=request.actor, run=found, reason=body.reason if body else "")
     return shape(request, find_run(run))
-
-
-@routes.post("/runs/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=CancelledOut)
-def cancel_many(request: ApiRequest, body: CancelManyIn) -> dict[str, int]:
-    """Cancel up to 1,000 runs by one command, answered at once and carried out behind it. Runs of others need the right to the queue and a
-    reason."""
-    done = cancel_runs(actor=request.actor, rights=request.rights, runs=[key_of(run) for run in body.run_ids], reason=body.reason)
-    return {"waiting": done.waiting, "working": done.working, "left": done.left}
 
 
 @routes.post("/runs/{run}/declare-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, response=RunOut)

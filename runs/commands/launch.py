@@ -1,9 +1,11 @@
 """Asking for a run: one admission over every limit, under the locks that make it true; admitted, held for an approver, or refused."""
 
+import math
 import uuid
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Max
 from django.utils import timezone
 
@@ -21,12 +23,14 @@ from runs.queries.run_input import inputs_of
 from workspaces import ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, digest, plain
+from workspaces.audit import Draft, Refusal, TooMany, command, digest, plain
 from workspaces.commands import approval
+from workspaces.ids import first_at
 from workspaces.models import Unit, User
 from workspaces.verbs import Verb
 
 APPROVAL_DAYS = 30
+MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +119,10 @@ def _launch(
     if sweep is not None and retry_of is None:
         _refuse_stopped(sweep)
     person = _person(actor)
-    prepared = prepare(request)
     now = timezone.now()
+    if sweep is None:  # a sweep launches its members at its own pace
+        _not_too_fast(person, now)
+    prepared = prepare(request)
     facts = admission_facts(prepared, now=now, person=person, priority=request.priority)
     verdict = decide(facts)
     certificate = certify(event, facts, verdict, prepared, asked_by=person)
@@ -221,6 +227,19 @@ def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *,
     )
     event.created(certificate)
     return certificate
+
+
+def _not_too_fast(person: User, now: datetime) -> None:
+    """Launches of one account in a minute, through whichever token, refused ones too. A key holds its time, so no more than that minute is read."""
+    most = settings.LAUNCHES_A_MINUTE
+    recent = Certificate.objects.filter(pk__gte=first_at(now - MINUTE), asked_by=person).order_by("pk")
+    made = list(recent.values_list("created_at", flat=True)[:most])
+    if len(made) >= most:
+        wait = max(1, math.ceil((made[0] + MINUTE - now).total_seconds()))
+        raise TooMany(
+            f"{person.label} has asked for {most:,} runs within a minute, and may ask for {most:,}. Wait {wait} s; a sweep asks for many at once.",
+            retry_seconds=wait,
+        )
 
 
 def _person(actor: Actor) -> User:

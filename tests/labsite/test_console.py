@@ -16,7 +16,7 @@ from workspaces.models import Engine, SiteEvent, User
 PAGES = ("", "people/", "people/new/", "people/operator/", "groups/", "workspaces/", "engines/", "tokens/", "record/")
 WRITES = (
     "people/new/", "people/operator/roles/", "people/operator/deactivate/", "people/operator/activate/", "people/operator/password/",
-    "groups/", "groups/1/", "groups/1/remove/operator/", "engines/", "engines/local/accept/", "tokens/lab/token_1/revoke/",
+    "groups/", "groups/1/", "groups/1/remove/operator/", "engines/", "engines/local/accept/", "workspaces/lab/weight/", "tokens/lab/token_1/revoke/",
 )  # fmt: skip
 
 
@@ -103,6 +103,11 @@ def test_roles_groups_and_engines_change_by_buttons(console: Client) -> None:
     assert console.post(f"/console/groups/{group.pk}/remove/zoe/").status_code == 303
     assert console.post("/console/engines/", {"slug": "second", "slots": "2"}).status_code == 303
     assert console.post("/console/engines/second/accept/", {}).status_code == 303
+    make_workspace("lab")
+    assert console.post("/console/workspaces/lab/weight/", {"weight": "3"}).status_code == 303
+    assert 'value="3" aria-label="Weight of lab"' in console.get("/console/workspaces/").content.decode()
+    for weight in ("0", "101", "x", "3"):
+        assert console.post("/console/workspaces/lab/weight/", {"weight": weight}).status_code == 409
     assert console.post("/console/engines/second/change/", {"slots": "3"}).status_code == 303
     assert Engine.objects.get(slug="second").slots == 3
     for slots, status in (("3", 409), ("x", 409), ("0", 409)):

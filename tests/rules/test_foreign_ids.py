@@ -30,6 +30,7 @@ NO_ROW = {
 }
 # Captured names that are not their model's name.
 MODELS = {
+    "failure": "runs.FailureGroup",
     "event": "workspaces.AuditEvent",
     "member": "workspaces.Membership",
     "share": "workspaces.ShareGrant",

@@ -65,7 +65,7 @@ def test_a_held_queue_starts_nothing_and_says_who_and_why(lab: Laboratory) -> No
     dispatch(lab)
     with lab.opened():
         (waiting,) = waiting_runs()
-        assert waiting.reason == "Operator holds the queue. Why: The cooling is out"
+        assert waiting.reason == "Operator holds the queue. Why: The cooling is out."
         assert Run.objects.get(pk=run.pk).status == RunStatus.QUEUED
         browser = client_of(lab.owner)
         for page in ("", "queue/", f"runs/{run.public_id}/"):
@@ -265,9 +265,36 @@ def test_a_closed_pool_says_who_closed_it_and_why(lab: Laboratory) -> None:
         closed = unbind_pool(actor=operator, pool=other, reason="New disks")
         assert (closed.closed_by, closed.closed_reason) == (operator.user, "New disks")
         (waiting,) = waiting_runs()
-        assert waiting.reason == "other takes no new work: Operator closed it. Why: New disks"
+        assert waiting.reason == "other takes no new work: Operator closed it. Why: New disks."
         assert "New disks" in client_of(lab.owner).get("/workspaces/lab/pools/other/").content.decode()
         with pytest.raises(Refusal, match="Say why"):
             open_pool(actor=operator, pool=closed, reason="")
         opened = open_pool(actor=operator, pool=closed, reason="They are in")
         assert (opened.closed_at, opened.closed_by, opened.closed_reason) == (None, None, "")
+
+
+def test_the_api_does_the_same(lab: Laboratory) -> None:
+    with lab.opened():
+        bind_pool(actor=lab.owner, engine="local", slug="other", slots=1, isolation=Pool.Isolation.NONE)
+        first, second = launch(lab), launch(lab)
+        browser = client_of(lab.owner)
+
+        def post(path: str, **body: object) -> Any:
+            answer = browser.post(f"/api/v1/workspaces/lab/{path}", body, content_type="application/json")
+            assert answer.status_code == 200, answer.content
+            return answer.json()
+
+        assert post("queue/hold", reason="Cooling")["reason"] == "Cooling"
+        assert browser.get("/api/v1/workspaces/lab/queue").json()["hold"]["by"] == lab.owner.label
+        assert post("queue/release", reason="Cool") == {"is_held": False}
+        assert post(f"queue/{second.public_id}/priority", priority=7, reason="x")["priority"] == 7
+        asked = post(f"queue/{second.public_id}/priority", priority=70, reason="x")
+        assert (asked["priority"], asked["approval"] is None) == (7, False)
+        moved = post(f"queue/{second.public_id}/move", compute_pool_id="other", reason="x")
+        assert moved["compute_pool_id"] == "pool_other"
+        done = post("runs/cancel", run_ids=[first.public_id, second.public_id], reason="x")
+        assert done == {"waiting": 2, "working": 0, "left": 0}
+    carry_out(lab)
+    with lab.opened():
+        assert set(Run.objects.values_list("status", flat=True)) == {RunStatus.CANCELLED}
+        assert not Approval.objects.filter(status=Approval.Status.PENDING).exists()

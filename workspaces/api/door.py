@@ -19,7 +19,7 @@ from workspaces import ids, scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.api import idempotency
 from workspaces.api.problem import missing, not_allowed, problem
-from workspaces.audit import Denied, Refusal, record_denial
+from workspaces.audit import Denied, Refusal, TooMany, record_denial
 from workspaces.commands.token import note_use
 from workspaces.models import NotFound, User, Workspace
 from workspaces.queries import token
@@ -253,6 +253,10 @@ def failed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
         case Denied():
             _record(asked, permission=error.permission, kind=error.kind)
             return problem(403, _scope_missing(asked, error) or str(error))
+        case TooMany():
+            answer = problem(429, str(error), errors=[{"field": None, "message": str(error)}])
+            answer["Retry-After"] = str(error.retry_seconds)
+            return answer
         case Refusal():
             errors = [{"field": error.field or None, "message": reason} for reason in error.reasons]
             more = {"certificate": error.certificate} if error.certificate else {}

@@ -8,11 +8,13 @@ from django.core.exceptions import ValidationError
 
 from workspaces.access import Actor, SiteRole
 from workspaces.audit import Refusal
-from workspaces.models import Engine, NotFound
+from workspaces.models import Engine, EngineWeight, NotFound
+from workspaces.queries.workspace import find_workspace
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
 
 MAX_SLOTS = 1_000
 _JOBS_URL = re.compile(r"https?://([A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:]{2,39}\])(:[0-9]{1,5})?/?", re.ASCII)
+MAX_WEIGHT = 100
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,253}[A-Za-z0-9]|[A-Za-z0-9]|::1", re.ASCII)
 
 
@@ -93,6 +95,25 @@ def change_engine(
         raise Refusal("Nothing would change.")
     event.change(engine, **values)
     return engine
+
+
+@site_command(SiteVerb.ENGINE_WEIGHT_SET, needs=SiteRole.SITE_OPERATOR)
+def set_engine_weight(event: SiteDraft, *, actor: Actor, workspace: str, weight: int) -> EngineWeight:
+    """How much a workspace gets of engines that it shares, against others: of twice the weight, twice the share. 1 where none is set."""
+    found = find_workspace(workspace)
+    if found is None:
+        raise NotFound("workspace")
+    if not 1 <= weight <= MAX_WEIGHT:
+        raise Refusal(f"A weight is a whole number from 1 to {MAX_WEIGHT}.", field="weight")
+    row = EngineWeight.objects.select_for_update(no_key=True).filter(workspace=found).first() or EngineWeight(workspace=found)
+    before = row.weight
+    if before == weight:
+        raise Refusal(f"{found.slug} has weight {weight} already.", field="weight")
+    row.weight = weight
+    row.save()
+    event.about(found)
+    event.details["changed"] = {"weight": [before, weight]}
+    return row
 
 
 def tell_isolations(*, actor: Actor, isolations: list[str]) -> None:

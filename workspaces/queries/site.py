@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 
 from workspaces import scope
 from workspaces.access import SiteRole
-from workspaces.models import Engine, NotFound, SiteEvent, User, Workspace
+from workspaces.models import Engine, EngineWeight, NotFound, SiteEvent, User, Workspace
 from workspaces.queries.owner import owners_by_workspace
 from workspaces.queries.token_list import tokens
 from workspaces.site_audit import site_event_hash
@@ -20,6 +20,7 @@ OPENED = 20  # workspaces whose scopes one page opens in turn, three queries eac
 class WorkspaceRow:
     workspace: Workspace
     owners: list[str]
+    weight: int  # on engines that it shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def workspace_rows(after: str = "") -> tuple[list[WorkspaceRow], str]:
     """Workspaces by short name with who owns them."""
     found = list(Workspace.objects.filter(slug__gt=after).order_by("slug")[: ROWS + 1])
     owners = owners_by_workspace([row.pk for row in found[:ROWS]])
-    rows = [WorkspaceRow(row, [owner.label for owner in owners[row.pk]]) for row in found[:ROWS]]
+    weights = dict(EngineWeight.objects.filter(workspace__in=found[:ROWS]).values_list("workspace_id", "weight"))
+    rows = [WorkspaceRow(row, [owner.label for owner in owners[row.pk]], weights.get(row.pk, 1)) for row in found[:ROWS]]
     return rows, found[ROWS - 1].slug if len(found) > ROWS else ""
 
 

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from workspaces.audit import Refusal
 from workspaces.commands.pool import bind_pool, change_pool, open_pool, unbind_pool
-from workspaces.forms.resource import FarPoolForm, PoolBindForm, PoolForm, ReasonForm
+from workspaces.forms.resource import PoolBindForm, PoolForm, ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.pool import engines, pool_rows

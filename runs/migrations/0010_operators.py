@@ -61,8 +61,8 @@ END $$;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0008_spend_and_scores'),
-        ('workspaces', '0009_queue_rules'),
+        ('runs', '0009_leases'),
+        ('workspaces', '0010_queue_rules'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0008_ssh_engines'),
+        ('workspaces', '0009_schedulers'),
     ]
 
     operations = [
