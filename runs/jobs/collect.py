@@ -17,8 +17,8 @@ from django.utils import timezone
 from runs import ingest
 from runs.commands.ending import MovedOn, add_outputs, finish_run
 from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
-from runs.jobs import lanes, lease
 from runs.error_lines import TAIL_BYTES, error_lines
+from runs.jobs import lanes, lease
 from runs.jobs.job import job
 from runs.jobs.keeper import Keeper, TurnOver, collected
 from runs.lifecycle import AttemptStatus
