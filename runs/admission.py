@@ -197,7 +197,7 @@ def _open(facts: Facts) -> Line:
     words = {"configuring": "still being set up", "active": "open for launches", "archived": "archived"}
     way_out = {
         "configuring": " ".join(facts.workspace.missing) or "Open it for launches on its set-up page.",
-        "archived": "Restore it before launching.",
+        "archived": "Unarchive it before launching.",
     }
     status = facts.workspace.status
     return _rule("Workspace", status == "active", f"{facts.workspace.name} is {words[status]}.", way_out.get(status, ""))

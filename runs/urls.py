@@ -2,6 +2,7 @@
 
 from runs.views import (
     approval,
+    archive,
     artifact,
     benchmark,
     cancel,
@@ -30,6 +31,22 @@ from workspaces.views import pool as bound_pool
 urlpatterns = [
     site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
+    page(
+        "archive/",
+        archive.workspace_archive,
+        name="workspace-archive",
+        needs=Permission.ARCHIVE,
+        kind=Kind.WORKSPACE,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "unarchive/",
+        archive.workspace_unarchive,
+        name="workspace-unarchive",
+        needs=Permission.ARCHIVE,
+        kind=Kind.WORKSPACE,
+        methods=("GET", "POST"),
+    ),
     page("runs/", run_list.run_list, name="run-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/csv/", run_list.run_list_csv, name="run-list-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/compare/", compare.run_compare, name="run-compare", needs=Permission.VIEW, kind=Kind.RUN),

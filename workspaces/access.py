@@ -136,6 +136,11 @@ class Rights:
         return Permission.VIEW in self.grants
 
 
+# Rights for which an archived workspace has no use; pages offer nothing that takes one. The refusal itself is workspaces.audit.command's.
+FROZEN = frozenset(
+    {P.LAUNCH_RUN, P.EDIT_REGISTRY, P.IMPORT_DATA, P.WRITE_MEMORY, P.PROPOSE_POLICY, P.APPROVE, P.PROMOTE, P.MANAGE_POOL}
+    | {P.MANAGE_WORKSPACE, P.MANAGE_BUDGET}
+)
 _READS = frozenset({P.VIEW, P.VIEW_AUDIT})
 NONE = Rights()
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject
+from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
 from workspaces.verbs import Verb
 
 Parameters = ParamSpec("Parameters")
@@ -55,6 +55,13 @@ class TooMany(Refusal):
     def __init__(self, words: str, *, retry_seconds: int) -> None:
         super().__init__(words)
         self.retry_seconds = retry_seconds
+
+
+class Archived(Refusal):
+    """The workspace is archived: it can be read, and nothing in it changed."""
+
+    def __init__(self) -> None:
+        super().__init__("This workspace is archived: everything in it can be read, nothing changed. Unarchive it first.")
 
 
 @dataclass(slots=True)
@@ -130,12 +137,19 @@ class Draft:
 
 
 def command(
-    verb: Verb, *, needs: Permission | None, kind: Kind | None = None, by_system: bool = False, public_reason: str = ""
+    verb: Verb,
+    *,
+    needs: Permission | None,
+    kind: Kind | None = None,
+    by_system: bool = False,
+    public_reason: str = "",
+    in_archive: str = "",
 ) -> Callable[[Callable[Concatenate[Draft, Parameters], Result]], Callable[Parameters, Result]]:
     """Make a function the one way to a write.
 
     The function takes the draft event, then keywords only, among them `actor`. `needs=None` is for commands of labsite's own jobs
-    (`by_system`) and for the few whose right lies elsewhere (`public_reason` says where).
+    (`by_system`) and for the few whose right lies elsewhere (`public_reason` says where). In an archived workspace a command raises Archived,
+    unless `in_archive` says why it has to work there too.
     """
     if needs is None and not by_system and not public_reason:
         raise TypeError("A command without a permission must say why.")
@@ -152,21 +166,31 @@ def command(
             command_id = ids.uuid7()
             try:
                 with transaction.atomic(durable=True):
-                    _tell_command(command_id)
+                    was_archived = _tell_command(command_id, workspace_id)
                     check(actor, workspace_id, needs=needs, kind=kind, by_system=by_system, is_open=bool(public_reason))
+                    if was_archived and not in_archive:
+                        raise Archived
                     draft = Draft(verb=verb)
                     result = body(draft, *args, **kwargs)
-                    write_event(draft, actor=actor, command_id=command_id)
+                    write_event(draft, actor=actor, command_id=command_id, in_archive=bool(in_archive))
                     with connection.cursor() as cursor:
                         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-                    _tell_command(None)
+                    _tell_command(None, workspace_id)
             except Refusal as refusal:
                 if refusal.denied:
                     record_denial(actor=actor, permission=refusal.denied, kind=kind or "", where=f"{verb}: {refusal}")
                 raise
             return result
 
-        setattr(run, "command", {"verb": verb, "needs": needs, "kind": kind, "by_system": by_system, "public_reason": public_reason})
+        stated = {
+            "verb": verb,
+            "needs": needs,
+            "kind": kind,
+            "by_system": by_system,
+            "public_reason": public_reason,
+            "in_archive": in_archive,
+        }
+        setattr(run, "command", stated)
         return run
 
     return decorate
@@ -186,12 +210,16 @@ def check(actor: Actor, workspace_id: uuid.UUID, *, needs: Permission | None, ki
         raise Denied(needs, kind or "")
 
 
-def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID) -> AuditEvent:
-    """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless."""
+def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive: bool) -> AuditEvent:
+    """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless.
+
+    Under that lock the workspace's status is final: what began before the workspace was archived raises Archived here."""
     head = AuditHead.objects.select_for_update(no_key=True).first() or AuditHead.objects.create()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT transaction_timestamp()")
-        (now,) = cursor.fetchone()
+        cursor.execute(f"SELECT transaction_timestamp(), {_IS_ARCHIVED}", [scope.current_id()])
+        now, is_archived = cursor.fetchone()
+    if is_archived and not in_archive:
+        raise Archived
     first = draft.subjects[0] if draft.subjects else None
     if draft.about is not None:
         first = next((subject for subject in draft.subjects if subject.row is draft.about), Subject(row=draft.about, before_hash=""))
@@ -327,9 +355,14 @@ def label_of(row: models.Model) -> str:
     return str(row)[:300]
 
 
-def _tell_command(command_id: uuid.UUID | None) -> None:
+_IS_ARCHIVED = f"(SELECT status = '{Workspace.Status.ARCHIVED}' FROM {Workspace._meta.db_table} WHERE id = %s)"  # noqa: S608  # two names of ours
+
+
+def _tell_command(command_id: uuid.UUID | None, workspace_id: uuid.UUID) -> bool:
+    """Tell the triggers under which command rows change; answers whether the workspace is archived."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lab.command', %s, true)", [str(command_id or "")])
+        cursor.execute(f"SELECT set_config('lab.command', %s, true), {_IS_ARCHIVED}", [str(command_id or ""), workspace_id])
+        return bool(cursor.fetchone()[1])
 
 
 # --- Denials ------------------------------------------------------------------------------------------------------------------------------
@@ -350,6 +383,12 @@ def denials_of(actor_id: uuid.UUID | None) -> "models.QuerySet[AuditEvent]":
     return AuditEvent.objects.filter(verb=Verb.ACCESS_DENIED, actor_id=actor_id, recorded_at__gte=since)
 
 
-@command(Verb.ACCESS_DENIED, needs=None, by_system=True, public_reason="whoever was denied leaves this trace")
+@command(
+    Verb.ACCESS_DENIED,
+    needs=None,
+    by_system=True,
+    public_reason="whoever was denied leaves this trace",
+    in_archive="what is tried in an archive is on record like anywhere",
+)
 def _deny(event: Draft, *, actor: Actor, permission: str, kind: str, where: str) -> None:
     event.details = {"permission": permission, "kind": kind, "where": where[:300]}

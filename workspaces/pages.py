@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django_htmx.middleware import HtmxDetails
 
 from workspaces import scope
-from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
+from workspaces.access import FROZEN, NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.audit import Denied, Refusal, record_denial
 from workspaces.models import NotFound, User, Workspace
 from workspaces.queries.notification import Bar, bar_of
@@ -178,13 +178,15 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
 
 
 class May:
-    """`may.launch_run` in a template: does the reader hold the right here? Templates ask; commands decide."""
+    """`may.launch_run` in a template: does the reader hold the right here, and is it of use? Templates ask; commands decide."""
 
-    def __init__(self, rights: Rights) -> None:
-        self.rights = rights
+    def __init__(self, rights: Rights, *, is_archived: bool = False) -> None:
+        self.rights, self.is_archived = rights, is_archived
 
     def __getitem__(self, name: str) -> bool:
         permission, _, kind = name.partition("_for_")
+        if self.is_archived and permission in FROZEN:
+            return False
         return self.rights.allows(Permission(permission), Kind(kind) if kind else None)
 
 
@@ -205,7 +207,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     return {
         "workspace": workspace,
         "actor": actor,
-        "may": May(rights),
+        "may": May(rights, is_archived=workspace is not None and workspace.status == Workspace.Status.ARCHIVED),
         "rail": functools.cache(rail),
         "unseen": lambda: bar().unseen_words,
         "my_workspaces": lambda: [{"name": name, "slug": slug, "url": reverse("home", args=[slug])} for name, slug in bar().workspaces],

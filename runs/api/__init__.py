@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, artifact, benchmark, failure, ledger, queue, report, run, search, sweep
+from runs.api import approval, archive, artifact, benchmark, failure, ledger, queue, report, run, search, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -12,6 +12,7 @@ ROUTES: dict[str, Routes] = {
     "sweeps": sweep.routes,
     "artifacts": artifact.routes,
     "evaluations": artifact.evaluations,
+    "archive": archive.routes,
     "approvals": approval.routes,
     "ledger": ledger.routes,
     "search": search.routes,

@@ -91,7 +91,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     return attempt
 
 
-@command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True)
+@command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True, in_archive="running work comes to its end")
 def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, started_at: datetime | None = None) -> Attempt:
     """The pool has it and its process lives."""
     run, attempt = _held(attempt, fence)
@@ -110,7 +110,7 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
     return attempt
 
 
-@command(Verb.ATTEMPT_ENDED, needs=None, by_system=True)
+@command(Verb.ATTEMPT_ENDED, needs=None, by_system=True, in_archive="running work comes to its end")
 def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, ended: Exit, is_interrupted: bool = False) -> Run:
     """The confirmed end of an attempt: what it cost is known, its slots are free, its token ends. Its run ends once what it left has been
     collected (`finish_run`), which may take long and holds no place in the pool."""
@@ -128,7 +128,7 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, end
     return run
 
 
-@command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True)
+@command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True, in_archive="running work comes to its end")
 def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reason: str) -> Run:
     """The pool could not start it, and bars a late start under its name: the run fails, what is left of its reservation is released."""
     run, attempt = _held(attempt, fence)

@@ -17,6 +17,7 @@ from runs.queries.order import seconds_left
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
+from workspaces.queries.workspace import is_archived
 from workspaces.verbs import Verb
 
 MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
@@ -26,7 +27,7 @@ class MovedOn(Refusal):
     """Another attempt counts by now, or the run has ended: there is nothing to do."""
 
 
-@command(Verb.RUN_ENDED, needs=None, by_system=True)
+@command(Verb.RUN_ENDED, needs=None, by_system=True, in_archive="running work comes to its end")
 def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
     """The end of a run whose attempt has ended: what it left is kept, its money settled, its status moves once.
 
@@ -44,7 +45,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         return run
     is_lost = attempt.status == AttemptStatus.LOST
     lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
-    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0:
+    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0 and not is_archived():
         event.verb = Verb.RUN_REQUEUED
         keep(event, run, harvest.records, attempt_number=attempt.number)
         _requeue(event, run)
@@ -74,7 +75,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     return run
 
 
-@command(Verb.RUN_REQUEUED, needs=None, by_system=True)
+@command(Verb.RUN_REQUEUED, needs=None, by_system=True, in_archive="running work comes to its end")
 def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest | None = None) -> Run:
     """Labsite, or its machine, was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt
     (contracts.md E). A run that was being cancelled is cancelled; one that has used up its time has timed out."""
@@ -88,7 +89,7 @@ def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Ex
     return run
 
 
-@command(Verb.RUN_OUTPUTS_COLLECTED, needs=None, by_system=True)
+@command(Verb.RUN_OUTPUTS_COLLECTED, needs=None, by_system=True, in_archive="running work comes to its end")
 def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
     """What an ended attempt has left and could not be collected by the end of its run. The run's status and its money stay as they are."""
     run, attempt = locked(attempt)
@@ -118,6 +119,10 @@ def _after_interruption(event: Draft, run: Run, attempt: Attempt, harvest: Harve
         event.verb = Verb.RUN_ENDED
         words = "It was interrupted when its time was used up."
         end(event, run=run, status=RunStatus.TIMED_OUT, reason_code="wall_limit", reason=words)
+    elif is_archived():
+        event.verb = Verb.RUN_ENDED
+        words = "It was interrupted, and in an archived workspace nothing is started again."
+        end(event, run=run, status=RunStatus.FAILED, reason_code="workspace_archived", reason=words)
     else:
         event.verb = Verb.RUN_REQUEUED
         _requeue(event, run)

@@ -101,7 +101,7 @@ def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Lau
     return launch_run(actor=actor, request=request, run_id=run_id, retry_of=run, sweep=run.sweep, sweep_member=run.sweep_member)
 
 
-@command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+@command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN, in_archive="admission refuses it, with a certificate")
 def _launch(
     event: Draft,
     *,

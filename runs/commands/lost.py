@@ -26,7 +26,7 @@ def may_declare_lost(rights: Rights, run: Run) -> bool:
     return rights.allows(Permission.MANAGE_QUEUE, Kind.RUN) and not _why_not(run, _open_attempt(run))
 
 
-@command(Verb.RUN_DECLARED_LOST, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN)
+@command(Verb.RUN_DECLARED_LOST, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, in_archive="running work comes to its end")
 def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run:
     """End a run whose pool has been silent about it for a minute: `lost`, or `cancelled` where that was asked for. Nothing tries it again.
 

@@ -63,7 +63,12 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
     return len(found)
 
 
-@command(Verb.ARTIFACT_STORED, needs=None, public_reason="the token of the one run, checked first thing")
+@command(
+    Verb.ARTIFACT_STORED,
+    needs=None,
+    public_reason="the token of the one run, checked first thing",
+    in_archive="a run that was let go on keeps what it makes",
+)
 def store_artifact(
     event: Draft,
     *,

@@ -29,7 +29,7 @@ def may_cancel(actor: Actor, rights: Rights, run: Run) -> bool:
     ) and not _why_not(run)
 
 
-@command(Verb.RUN_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
+@command(Verb.RUN_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN, in_archive="running work comes to its end")
 def cancel_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run:
     """Cancel one's own run."""
     if not actor.is_user(run.requested_by_id):
@@ -37,7 +37,7 @@ def cancel_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run
     return _cancel(event, run=run, reason=reason)
 
 
-@command(Verb.RUN_CANCEL_ASKED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN)
+@command(Verb.RUN_CANCEL_ASKED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, in_archive="running work comes to its end")
 def cancel_any_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run:
     """Cancel a run of whomever."""
     return _cancel(event, run=run, reason=reason)

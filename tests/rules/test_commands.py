@@ -13,8 +13,11 @@ from django.conf import settings
 import runs.commands
 import workspaces.commands
 from runs import queue
+from runs.commands.archive import archive_workspace
+from tests.factories import make_workspace
+from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
-from workspaces.audit import Draft
+from workspaces.audit import Archived, Draft
 from workspaces.site_audit import SiteDraft, SiteVerb
 from workspaces.verbs import Verb
 
@@ -50,6 +53,59 @@ def check_command(name: str, run: Callable[..., Any]) -> None:
         assert declared["kind"] is None or isinstance(declared["kind"], Kind), f"{name} is of kind {declared['kind']!r}"
     if declared["needs"] is None:
         assert declared["by_system"] or len(declared["public_reason"]) > 10, f"{name} is open to everyone without a reason"
+
+
+# What works in an archived workspace, and why. Whatever is not here raises Archived, by the one decorator that every command has.
+IN_ARCHIVE = {
+    "running work comes to its end": {
+        "runs.commands.attempt.end_attempt",
+        "runs.commands.attempt.fail_start",
+        "runs.commands.attempt.mark_running",
+        "runs.commands.ending.add_outputs",
+        "runs.commands.ending.finish_run",
+        "runs.commands.ending.interrupt_attempt",
+        "runs.commands.lost.declare_lost",
+        "runs.commands.run.cancel_any_run",
+        "runs.commands.run.cancel_run",
+    },
+    "a run that was let go on keeps what it makes": {"runs.commands.report.store_artifact"},
+    "admission refuses it, with a certificate": {"runs.commands.launch._launch"},
+    "taking a right away never waits": {
+        "workspaces.commands.invitation.revoke_invitation",
+        "workspaces.commands.member.leave_workspace",
+        "workspaces.commands.member.remove_member",
+        "workspaces.commands.secret.revoke_secret",
+        "workspaces.commands.share.revoke_share",
+        "workspaces.commands.token.revoke_leaked_token",
+        "workspaces.commands.token.revoke_token",
+    },
+    "what is shared stays readable, and who reads it is on record": {"workspaces.commands.share._record_read"},
+    "a new key of the installation reaches every workspace": {"workspaces.commands.secret.rewrap_data_key"},
+    "it makes the archive": {"runs.commands.archive.archive_workspace"},
+    "it ends the archive": {"runs.commands.archive.unarchive_workspace"},
+}
+
+
+def test_what_works_in_an_archive_is_on_the_list() -> None:
+    said: dict[str, set[str]] = {}
+    for name, run in COMMANDS.items():
+        if hasattr(run, "command") and run.command["in_archive"]:
+            said.setdefault(run.command["in_archive"], set()).add(name)
+    assert said == IN_ARCHIVE, "a command that writes in an archived workspace needs a reason, here and where it is declared"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", sorted(name for name, run in COMMANDS.items() if hasattr(run, "command")))
+def test_every_other_command_refuses_in_an_archive(name: str) -> None:
+    """Called for real in an archived workspace, by its owner or by labsite itself: the decorator refuses before the body asks for anything."""
+    declared = COMMANDS[name].command  # type: ignore[attr-defined]  # set by the decorator
+    if declared["in_archive"]:
+        return
+    workspace, owner = make_workspace()
+    with scope.open_workspace(workspace.pk):
+        archive_workspace(actor=owner, reason="over", cancels_running=False)
+        with pytest.raises(Archived):
+            COMMANDS[name](actor=Actor.system(job_id="test") if declared["by_system"] else owner)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

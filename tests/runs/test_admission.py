@@ -88,7 +88,11 @@ def test_what_is_not_asked_for_is_said_once() -> None:
             "Workspace",
             "AutoGo is still being set up. Choose a region. Bind a pool.",
         ),
-        ({"workspace": WorkspaceFacts(name="AutoGo", status="archived")}, "Workspace", "AutoGo is archived. Restore it before launching."),
+        (
+            {"workspace": WorkspaceFacts(name="AutoGo", status="archived")},
+            "Workspace",
+            "AutoGo is archived. Unarchive it before launching.",
+        ),
         (
             {"agent": replace(GOOD.agent, pools=("a100", "h100"))},
             "Agent may use the pool",

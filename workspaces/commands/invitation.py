@@ -64,7 +64,7 @@ def invite(
     return row, secret
 
 
-@command(Verb.INVITATION_REVOKED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
+@command(Verb.INVITATION_REVOKED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, in_archive="taking a right away never waits")
 def revoke_invitation(event: Draft, *, actor: Actor, invitation: str) -> Invitation:
     """End an invitation that nobody has accepted yet."""
     row = Invitation.objects.select_for_update(no_key=True).get(pk=Invitation.objects.find(invitation).pk)

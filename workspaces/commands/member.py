@@ -48,7 +48,7 @@ def change_member(event: Draft, *, actor: Actor, member: str, role: str, kinds: 
     return row
 
 
-@command(Verb.MEMBER_REMOVED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER)
+@command(Verb.MEMBER_REMOVED, needs=Permission.MANAGE_MEMBERS, kind=Kind.MEMBER, in_archive="taking a right away never waits")
 def remove_member(event: Draft, *, actor: Actor, member: str, reason: str = "") -> None:
     """End a membership. Tokens that its person holds here are revoked unless a group still lets them in."""
     rights = lock_members(actor)
@@ -58,7 +58,7 @@ def remove_member(event: Draft, *, actor: Actor, member: str, reason: str = "") 
     _end(event, row)
 
 
-@command(Verb.MEMBER_REMOVED, needs=Permission.VIEW)
+@command(Verb.MEMBER_REMOVED, needs=Permission.VIEW, in_archive="taking a right away never waits")
 def leave_workspace(event: Draft, *, actor: Actor) -> None:
     """End one's own membership."""
     lock_members(actor)

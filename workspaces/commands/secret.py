@@ -128,7 +128,7 @@ def change_secret(
     return row
 
 
-@command(Verb.SECRET_REVOKED, needs=Permission.MANAGE_SECRET, kind=Kind.SECRET)
+@command(Verb.SECRET_REVOKED, needs=Permission.MANAGE_SECRET, kind=Kind.SECRET, in_archive="taking a right away never waits")
 def revoke_secret(event: Draft, *, actor: Actor, secret: Secret, reason: str) -> Secret:
     """End it: its value is destroyed, no run starts with it. Runs that have it already keep it; cancel them, and end the value where it opens
     doors."""
@@ -143,7 +143,7 @@ def revoke_secret(event: Draft, *, actor: Actor, secret: Secret, reason: str) ->
     return row
 
 
-@command(Verb.DATA_KEY_REWRAPPED, needs=None, by_system=True)
+@command(Verb.DATA_KEY_REWRAPPED, needs=None, by_system=True, in_archive="a new key of the installation reaches every workspace")
 def rewrap_data_key(event: Draft, *, actor: Actor) -> DataKey:
     """Wrap the workspace's data key by the installation's newest key; what is sealed with it stays as it is."""
     row = DataKey.objects.select_for_update(no_key=True).first()

@@ -60,7 +60,7 @@ def grant_share(
     return grant
 
 
-@command(Verb.SHARE_REVOKED, needs=Permission.SHARE, kind=Kind.SHARE)
+@command(Verb.SHARE_REVOKED, needs=Permission.SHARE, kind=Kind.SHARE, in_archive="taking a right away never waits")
 def revoke_share(event: Draft, *, actor: Actor, grant: ShareGrant, reason: str = "") -> ShareGrant:
     """Close what was opened; the very next read is refused."""
     locked = ShareGrant.objects.select_for_update(no_key=True).filter(pk=grant.pk).first()
@@ -93,7 +93,13 @@ def read_public(*, actor: Actor, giver: Workspace, benchmark_id: uuid.UUID) -> I
         yield opened
 
 
-@command(Verb.SHARE_READ, needs=None, by_system=True, public_reason="the grant is the right, and opening it has checked it")
+@command(
+    Verb.SHARE_READ,
+    needs=None,
+    by_system=True,
+    public_reason="the grant is the right, and opening it has checked it",
+    in_archive="what is shared stays readable, and who reads it is on record",
+)
 def _record_read(event: Draft, *, actor: Actor, grant: ShareGrant, reader: str) -> None:
     event.details = {
         "grant": grant.pk,

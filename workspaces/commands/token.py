@@ -65,7 +65,7 @@ def create_token(
     return row, spell(row.kind, scope.current_id(), row.pk, secret)
 
 
-@command(Verb.TOKEN_REVOKED, needs=Permission.VIEW)
+@command(Verb.TOKEN_REVOKED, needs=Permission.VIEW, in_archive="taking a right away never waits")
 def revoke_token(event: Draft, *, actor: Actor, token: str, reason: str = "") -> Token:
     """End a token: one's own, or as an admin anybody's. It is refused from the next request on."""
     row = Token.objects.select_for_update(no_key=True).get(pk=Token.objects.find(token).pk)
@@ -74,7 +74,12 @@ def revoke_token(event: Draft, *, actor: Actor, token: str, reason: str = "") ->
     return _revoke(event, row, reason)
 
 
-@command(Verb.TOKEN_REVOKED, needs=None, public_reason="the site role site_operator, checked first thing: a leaked token is ended at once")
+@command(
+    Verb.TOKEN_REVOKED,
+    needs=None,
+    public_reason="the site role site_operator, checked first thing: a leaked token is ended at once",
+    in_archive="taking a right away never waits",
+)
 def revoke_leaked_token(event: Draft, *, actor: Actor, token: str) -> Token:
     """End any token as a site operator, who need not be a member and reads nothing else here."""
     if not actor.has_site_role(SiteRole.SITE_OPERATOR):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Value
 from django.db.models.functions import Replace
 
-from workspaces import ids
+from workspaces import ids, scope
 from workspaces.access import Role
 from workspaces.models import Limit, Membership, Objective, Pool, Unit, Workspace
 from workspaces.windows import zone_names
@@ -23,6 +23,11 @@ def find_workspace(text: str) -> Workspace | None:
         if found is not None:
             return found
     return None
+
+
+def is_archived() -> bool:
+    """Is the open workspace archived, as far as the database knows this moment?"""
+    return Workspace.objects.filter(pk=scope.current_id(), status=Workspace.Status.ARCHIVED).exists()
 
 
 @dataclass(frozen=True, slots=True)
