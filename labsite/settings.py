@@ -23,6 +23,8 @@ LABSITE_RUNS = Path(
     env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
 ).absolute()
 LABSITE_REGIONS = {"local": LABSITE_HOME / "store" / "local"}  # region name -> root of its store
+EXPORTS = LABSITE_HOME / "exports"  # of workspaces, until they expire
+EXPORT_DAYS = env.int("LABSITE_EXPORT_DAYS", default=7)
 CHECKPOINTS = LABSITE_HOME / "checkpoints"  # signed positions of the audit chains, out of the database's reach
 CHECKPOINT_KEY = functools.partial(keys.signing_key, LABSITE_HOME)
 SECRETS_KEYS = keys.SecretsKeys(LABSITE_HOME)  # wrap the data keys of workspaces

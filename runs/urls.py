@@ -157,6 +157,14 @@ urlpatterns = [
         methods=("GET", "POST"),
     ),
     page(
+        "datasets/<str:dataset>/egress/",
+        registered_dataset.dataset_egress,
+        name="dataset-egress",
+        needs=Permission.MANAGE_WORKSPACE,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page(
         "datasets/<str:dataset>/upload/",
         registered_dataset.dataset_upload,
         name="dataset-upload",

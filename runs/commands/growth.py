@@ -4,7 +4,9 @@ from typing import Any
 
 from runs.commands.harvest import set_apart
 from runs.models import Artifact, Attempt, Run, RunLine
+from runs.queries.egress import strictest_read_by
 from workspaces.audit import Draft
+from workspaces.commands.egress import tighten
 from workspaces.commands.live_dataset import Piece, grow
 from workspaces.models import Dataset, NotFound
 
@@ -30,11 +32,14 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
             missed.append(f"{path[:80]}: no such output, or an empty one")
         else:
             pieces.setdefault(name, []).append(Piece(path=path, blob=blob, records=_count(body)))
+    strictest = strictest_read_by(run.pk) if pieces else ""
     for name, found in sorted(pieces.items()):  # one order of locks for all runs
         dataset = _live(name)
         if dataset is None:
             missed.append(f"{name[:80]}: no live dataset of this workspace")
             continue
+        if tighten(event, [dataset, *dataset.windows.all()], strictest):
+            event.details.setdefault("closed", []).append({"dataset": dataset.slug, "egress": strictest})
         added = grow(event, dataset=dataset, pieces=found, run_id=run.pk, by=run.requested_by)
         event.details.setdefault("grown", []).append(
             {"dataset": dataset.slug, "pieces": len(added), "records": sum(row.records for row in added)}

@@ -13,6 +13,7 @@ from django.utils import timezone
 from runs.commands.approval import expire_approval
 from runs.jobs import lease
 from runs.jobs.collect import remove_folder
+from runs.jobs.export import tidy_exports
 from runs.jobs.job import job
 from runs.models import Sweep, Watch
 from runs.place import place_in, place_of
@@ -49,6 +50,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     remove_folders()
     tidy_engines()
     tidy_store()
+    tidy_exports(actor)
     forget_old()
 
 

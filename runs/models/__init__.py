@@ -2,6 +2,7 @@
 
 from runs.models.artifact import Artifact, Evaluation
 from runs.models.attempt import Attempt, KeptFile, Watch
+from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
@@ -13,6 +14,7 @@ __all__ = [
     "Attempt",
     "Certificate",
     "Evaluation",
+    "Export",
     "Failure",
     "FailureGroup",
     "KeptFile",

@@ -81,6 +81,18 @@ IN_ARCHIVE = {
     },
     "what is shared stays readable, and who reads it is on record": {"workspaces.commands.share._record_read"},
     "a new key of the installation reaches every workspace": {"workspaces.commands.secret.rewrap_data_key"},
+    "an archive can be taken along": {
+        f"runs.commands.export.{name}"
+        for name in (
+            "begin_export",
+            "expire_export",
+            "fail_export",
+            "finish_export",
+            "record_download",
+            "remove_export",
+            "request_export",
+        )
+    },
     "it makes the archive": {"runs.commands.archive.archive_workspace"},
     "it ends the archive": {"runs.commands.archive.unarchive_workspace"},
 }

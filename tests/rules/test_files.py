@@ -15,6 +15,7 @@ RAW_SQL = (
     "labsite/embedded/",  # a server of our own
     "labsite/health.py",
     "labsite/owner.py",  # grants to the serving role
+    "runs/jobs/export.py",  # what isolation a transaction has
     "runs/migrations/",
     "runs/queries/metric.py",  # arrays of points thinned where they lie
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute

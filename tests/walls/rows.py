@@ -33,6 +33,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
         },
     },
     "runs.Sweep": {"space": {"kind": "grid", "axes": {"rate": [1, 2]}}, "members": 2},
+    "runs.Export": {"status": "ready", "began_at": NOW, "ended_at": NOW, "bytes": 1},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 

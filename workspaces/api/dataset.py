@@ -9,17 +9,20 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpResponseBase
 from ninja import Query, Status
+from pydantic import Field
 
 from workspaces import uploads
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import (
+    Body,
     Cursor,
     DatasetIn,
     DatasetList,
     DatasetOut,
     DatasetVersionList,
     DatasetVersionOut,
+    Line,
     Size,
     Text,
     dataset_out,
@@ -28,12 +31,18 @@ from workspaces.api.registry_shapes import (
 )
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version
+from workspaces.commands.egress import set_egress
 from workspaces.downloads import attachment
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, stored_content, versions_of
 
 routes = Routes("datasets")
+
+
+class EgressIn(Body):
+    egress: Literal["public", "internal", "restricted"]
+    reason: Line = Field(min_length=1, max_length=1000)
 
 
 @routes.get("/datasets", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetList)
@@ -54,6 +63,12 @@ def post_dataset(request: ApiRequest, body: DatasetIn) -> Any:
 def get_dataset(request: ApiRequest, dataset: str) -> Any:
     """One dataset with its newest version."""
     return whole(request, Dataset.objects.find(dataset))
+
+
+@routes.post("/datasets/{dataset}/egress", needs=Permission.MANAGE_WORKSPACE, kind=Kind.DATASET, response=DatasetOut)
+def post_egress(request: ApiRequest, dataset: str, body: EgressIn) -> Any:
+    """Say what of the dataset may leave the workspace; windows that were cut off it follow where it becomes stricter."""
+    return whole(request, set_egress(actor=request.actor, dataset=Dataset.objects.find(dataset), egress=body.egress, reason=body.reason))
 
 
 @routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionList)

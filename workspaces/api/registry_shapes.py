@@ -157,6 +157,7 @@ class DatasetOut(Schema):
     description: str
     origin: str
     licence: str
+    egress: str = Field(description="public, internal or restricted: what of it may leave the workspace.")
     version: DatasetVersionOut | None
     created_at: datetime
     url: str
@@ -345,6 +346,7 @@ def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion |
         "status": "defined" if version else "declared",
         "origin": dataset.origin,
         "licence": dataset.licence,
+        "egress": dataset.egress,
         "version": dataset_version_out(request, dataset, version) if version else None,
         "url": _url(request, "dataset", dataset.slug),
     }

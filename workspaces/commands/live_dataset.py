@@ -108,7 +108,7 @@ def cut(
     window = create_named(
         event, Dataset, actor=Actor.of(by), slug=slug, name=f"{dataset.name[:180]}, window {number}", id=id,
         description=f"Pieces {taken[0].number} to {taken[-1].number} of {dataset.name}.", origin=dataset.origin, licence=dataset.licence,
-        window_of=dataset, window_number=number,
+        egress=dataset.egress, window_of=dataset, window_number=number,
     )  # fmt: skip
     files = [(StoredFile(_path(piece), piece.blob.sha256, piece.blob.bytes, piece.records), piece.blob) for piece in taken]
     version = insert(

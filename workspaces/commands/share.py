@@ -36,6 +36,8 @@ def grant_share(
     if not reason.strip():
         raise Refusal("Say why; both sides will read it.", field="reason")
     shared = SHAREABLE[object_type].objects.find(object_id)
+    if isinstance(shared, Dataset) and shared.egress == Dataset.Egress.RESTRICTED:
+        raise Refusal(f"{shared.name} is {shared.get_egress_display()}. Whoever manages the workspace can change that.", field="object_id")
     if to_workspace is None:
         if not (isinstance(shared, Benchmark) and shared.is_public):
             raise Refusal("Without a receiver only a public benchmark is shared; name the workspace that may read.", field="to_workspace")

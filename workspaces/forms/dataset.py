@@ -4,6 +4,7 @@ from django import forms
 
 from workspaces.commands.live_dataset import MOST_RECORDS
 from workspaces.forms.fields import FilesField, SlugField, paragraph, reason
+from workspaces.forms.resource import why
 from workspaces.models import Dataset, DatasetVersion
 
 
@@ -19,6 +20,16 @@ class DatasetForm(DatasetEditForm):
     slug = SlugField()
     field_order = ["slug"]
     reason = None  # type: ignore[assignment]  # how Django's forms drop an inherited field
+
+
+class EgressForm(forms.Form):
+    egress = forms.ChoiceField(
+        label="What may leave the workspace",
+        choices=Dataset.Egress.choices,
+        widget=forms.RadioSelect,
+        help_text="For exports and shares. What runs make of it is of its class, too. Members read it here as before.",
+    )
+    reason = why()
 
 
 class UploadForm(forms.Form):

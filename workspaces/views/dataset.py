@@ -5,8 +5,9 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version
+from workspaces.commands.egress import set_egress
 from workspaces.downloads import attachment
-from workspaces.forms.dataset import DatasetEditForm, DatasetForm, UploadForm
+from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, UploadForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.registry import dataset_rows, find_file, find_version, stored_content
@@ -45,6 +46,18 @@ def dataset_edit(request: PageRequest, dataset: str) -> HttpResponseBase:
     return form_page(
         request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found)
     )
+
+
+def dataset_egress(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = EgressForm(request.POST or None, initial={"egress": found.egress})
+
+    def save(form: EgressForm) -> HttpResponseBase:
+        set_egress(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    title = f"What may leave with {found.name}"
+    return form_page(request, form, save, title=title, submit="Save", trail=_trail(request, found), back=_url(request, found))
 
 
 def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:

@@ -1,0 +1,35 @@
+"""What class the work of runs is of: a run that has read something closed makes nothing that is open, and so on down the line."""
+
+import uuid
+from collections.abc import Collection
+
+from django.db.models import Q
+
+from runs.models import RunInput
+from workspaces.models import Dataset
+
+Egress = Dataset.Egress
+
+
+def runs_that_read(egress: str) -> set[uuid.UUID]:
+    """Runs that have read a dataset of this class, or an artifact of such a run, however far back. One query for each step of the way."""
+    found: set[uuid.UUID] = set()
+    fresh = set(RunInput.objects.filter(dataset_version__dataset__egress=egress).values_list("run_id", flat=True))
+    while fresh:
+        found |= fresh
+        fresh = set(RunInput.objects.filter(artifact__run__in=fresh).values_list("run_id", flat=True)) - found
+    return found
+
+
+def strictest_read_by(run_id: uuid.UUID) -> str:
+    """The strictest class among what a run has read, however far back; public where it has read nothing. One query for each step of the way."""
+    seen: set[uuid.UUID] = set()
+    fresh: Collection[uuid.UUID] = {run_id}
+    classes: set[str] = set()
+    while fresh:
+        seen.update(fresh)
+        read = RunInput.objects.filter(run__in=fresh).values_list("dataset_version__dataset__egress", "artifact__run_id")
+        rows = list(read.filter(Q(dataset_version__isnull=False) | Q(artifact__isnull=False)))
+        classes.update(egress for egress, _ in rows if egress)
+        fresh = {maker for _, maker in rows if maker and maker not in seen}
+    return next((egress for egress in (Egress.RESTRICTED, Egress.INTERNAL) if egress in classes), Egress.PUBLIC)

@@ -1,0 +1,161 @@
+"""What an export holds: every table of the workspace but those that are named here with a reason, column by column (docs/export.md).
+
+Default is to take along, so that nothing is lost in silence; a rule test holds the lists below against docs/inventory.csv, so that a new table or
+column is decided on before it can leave.
+"""
+
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import Group
+from django.db.models import Exists, Field, Model, OuterRef, Q, QuerySet
+
+from workspaces import scope
+from workspaces.models import AuditEvent, Dataset, Engine, EventSubject, Membership, Pool, Row, User, Workspace
+
+AT_ONCE = 1000  # rows that the server-side cursor hands over
+CLOSED = Dataset.Egress.RESTRICTED
+
+LEFT_OUT: dict[str, str] = {
+    "runs.Export": "what was exported before says nothing about the workspace; the record has it",
+    "runs.KeptFile": "where collecting stands; what is collected is an artifact",
+    "runs.Watch": "where labsite's own looking stands",
+    "workspaces.AuditHead": "the end of the chain stands in MANIFEST.json",
+    "workspaces.DataKey": "a key, though a wrapped one",
+    "workspaces.IdempotencyKey": "answers of the last day, kept for whoever asks twice",
+    "workspaces.Invitation": "addresses of people who are not here, and links that open doors of this installation",
+    "workspaces.Notification": "what people were told; the record holds all of it",
+    "workspaces.Token": "opens doors of this installation only",
+    "workspaces.TokenUse": "addresses from which people work",
+}
+WITHOUT: dict[str, dict[str, str]] = {
+    "workspaces.Pool": dict.fromkeys(("login", "folder", "python", "secret_id"), "how a host of this installation is entered"),
+    "workspaces.Secret": dict.fromkeys(("nonce", "ciphertext", "fingerprint"), "its value, and what would tell one value from another"),
+    "workspaces.SecretUse": dict.fromkeys(("nonce", "ciphertext"), "its value"),
+}
+# Of the site's own tables, the few lines that the workspace's rows point at.
+SITE_COLUMNS: dict[str, tuple[str, ...]] = {
+    "workspaces.User": ("id", "username", "display_name", "kind", "is_active"),
+    "workspaces.Engine": ("id", "slug", "kind", "gpu_kind"),
+}
+ORDERS: dict[str, tuple[str, ...]] = {
+    "workspaces.AuditEvent": ("sequence",),
+    "workspaces.EventPayload": ("event__sequence",),
+    "workspaces.EventSubject": ("event__sequence", "position"),
+}
+
+
+WORDS = {
+    "UUIDField": "uuid",
+    "DateTimeField": "time",
+    "DateField": "date",
+    "FloatField": "number",
+    "JSONField": "json",
+    "BooleanField": "boolean",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One file of the export. `closed` are columns that are emptied in rows of runs that have read something restricted."""
+
+    name: str
+    model: type[Model]
+    columns: tuple[str, ...]
+    rows: "Callable[[], QuerySet[Any]]"
+    order: tuple[str, ...] = ("pk",)
+    run: str = ""  # look-up to the run, where `closed` is not empty
+    closed: tuple[str, ...] = ()
+
+    def lines(self, closed_runs: Collection[uuid.UUID]) -> Iterator[dict[str, Any]]:
+        """Rows in a fixed order through a server-side cursor; to be called inside a transaction."""
+        run = (self.run,) if self.closed else ()
+        for values in self.rows().order_by(*self.order).values_list(*self.columns, *run).iterator(chunk_size=AT_ONCE):
+            line = dict(zip(self.columns, values, strict=False))
+            if self.closed and values[-1] in closed_runs:
+                line |= dict.fromkeys(self.closed)
+            yield line
+
+    def types(self) -> list[list[str]]:
+        """Names and types of the columns, as the database has them."""
+        return [[name, kind_of(self.model, name)] for name in self.columns]
+
+
+def tables(closed_runs: Collection[uuid.UUID]) -> list[Table]:
+    """Every file of rows of the open workspace's export. `closed_runs` have read something restricted (runs.queries.egress)."""
+    found = [
+        Table("workspace", Workspace, _columns(Workspace), lambda: Workspace.objects.filter(pk=scope.current_id())),
+        Table("people", User, SITE_COLUMNS["workspaces.User"], _people),
+        Table("groups", Group, ("id", "name"), lambda: Group.objects.filter(pk__in=Membership.objects.exclude(group=None).values("group"))),
+        Table("engines", Engine, SITE_COLUMNS["workspaces.Engine"], lambda: Engine.objects.filter(pk__in=Pool.objects.values("engine"))),
+    ]
+    for model in owned_models():
+        label = model._meta.label
+        if label not in LEFT_OUT:
+            order = ORDERS.get(label, ("pk",))
+            run, closed = CLOSED_COLUMNS.get(label, ("", ()))
+            found.append(Table(name_of(model), model, _columns(model), _rows_of(model, closed_runs), order, run, closed))
+    return found
+
+
+CLOSED_COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {"runs.Run": ("pk", ("reason",)), "runs.Artifact": ("run_id", ("metadata",))}
+
+
+def owned_models() -> list[type[Row]]:
+    return sorted((model for model in apps.get_models() if issubclass(model, Row)), key=lambda model: model._meta.label)
+
+
+def name_of(model: type[Model]) -> str:
+    return str(model._meta.verbose_name_plural).replace(" ", "_").lower()
+
+
+def kind_of(model: type[Model], column: str) -> str:
+    field = next(field for field in model._meta.concrete_fields if column in (field.attname, field.column))
+    return _spelled(field)
+
+
+def _spelled(field: "Field[Any, Any]") -> str:
+    base = getattr(field, "base_field", None)
+    if base is not None:
+        return f"list of {_spelled(base)}"
+    target = field.target_field if field.is_relation else field  # type: ignore[attr-defined]  # a key is of its target's type
+    name = target.get_internal_type()
+    return WORDS.get(name) or ("integer" if "Integer" in name or "AutoField" in name else "text")
+
+
+def _columns(model: type[Model]) -> tuple[str, ...]:
+    without = WITHOUT.get(model._meta.label, {})
+    return tuple(field.attname for field in model._meta.concrete_fields if field.attname not in without)
+
+
+def _rows_of(model: type[Row], closed_runs: Collection[uuid.UUID]) -> "Callable[[], QuerySet[Any]]":
+    """What of the table travels: of something restricted neither names of files nor what runs said about it."""
+
+    def rows() -> "QuerySet[Any]":
+        everything: QuerySet[Any] = model.objects.all()
+        match model._meta.label:
+            case "workspaces.DatasetFile":
+                return everything.exclude(version__dataset__egress=CLOSED)
+            case "workspaces.DatasetPiece":
+                return everything.exclude(dataset__egress=CLOSED)
+            case "runs.RunLine":
+                return everything.exclude(attempt__run__in=closed_runs)
+            case "workspaces.EventPayload" if closed_runs:
+                named = EventSubject.objects.filter(event=OuterRef("event"), object_id__in=closed_runs)
+                said = Q(event__verb__startswith="run.") | Q(event__verb__startswith="attempt.")
+                return everything.exclude(said & Exists(named))
+            case _:
+                return everything
+
+    return rows
+
+
+def _people() -> "QuerySet[User]":
+    """Members, those of groups that are members, and whoever the record names."""
+    direct = Membership.objects.exclude(user=None).values("user")
+    through = Membership.objects.exclude(group=None).values("group")
+    acted = AuditEvent.objects.exclude(actor_id=None).values("actor_id")
+    return User.objects.filter(Q(pk__in=direct) | Q(groups__in=through) | Q(pk__in=acted)).distinct()

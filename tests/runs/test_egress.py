@@ -1,0 +1,218 @@
+"""What may leave: set by people with a reason, inherited by what is made of it, obeyed by exports and shares."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from django.utils import timezone
+
+from runs.commands.export import record_download, request_export
+from runs.jobs.export import make_export
+from runs.models import Artifact, Export, Run
+from runs.queries.egress import runs_that_read, strictest_read_by
+from runs.queries.export_files import choices
+from runs.queries.export_list import folder_of
+from tests.factories import make_member, make_workspace
+from tests.factories_pages import client_of
+from tests.factories_registry import make_dataset_version
+from tests.factories_runs import Laboratory, drive, launch, make_laboratory
+from tests.runs.test_export import export_of, faults, rows
+from workspaces.audit import Denied, Refusal
+from workspaces.commands.dataset import create_dataset
+from workspaces.commands.egress import set_egress
+from workspaces.commands.live_dataset import cut_window, make_live
+from workspaces.commands.share import grant_share
+from workspaces.models import AuditEvent, Dataset
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SAMPLE = b"patient,finding\n17,closed-canary\n"
+SPILLS = b"""
+import json, sys
+said = "closed-" + "canary"  # what it would have read
+open("../outputs/copy.txt", "w").write(said + " in an output")
+open("../outputs/games.csv", "w").write("a\\n1\\n")
+with open("../events.jsonl", "a") as lines:
+    lines.write(json.dumps({"type": "note", "text": said + " in a note"}) + "\\n")
+    lines.write(json.dumps({"type": "artifact", "path": "copy.txt", "name": "copy", "kind": "file", "metadata": {"row": said}}) + "\\n")
+    lines.write(json.dumps({"type": "dataset", "name": "grown", "path": "games.csv", "records": 1}) + "\\n")
+print(said + " in the log")
+print(said + " last words", file=sys.stderr)
+"""
+
+
+@pytest.fixture(autouse=True)
+def exports(tmp_path: Path) -> Any:
+    with override_settings(EXPORTS=tmp_path / "exports"):
+        yield
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    made = make_laboratory(code=SPILLS)
+    with made.opened():
+        make_dataset_version(made.owner, "closed", content=SAMPLE)
+        make_dataset_version(made.owner, "free", content=b"free,bytes\n1,2\n")
+    return made
+
+
+def classify(laboratory: Laboratory, slug: str, egress: str, reason: str = "By contract.") -> Dataset:
+    with laboratory.opened():
+        return set_egress(actor=laboratory.owner, dataset=Dataset.objects.find(slug), egress=egress, reason=reason)
+
+
+def test_it_is_internal_until_somebody_says_why_not(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        dataset = Dataset.objects.find("closed")
+        assert dataset.egress == "internal"
+        with pytest.raises(Refusal, match="Say why"):
+            set_egress(actor=laboratory.owner, dataset=dataset, egress="restricted", reason=" ")
+        with pytest.raises(Refusal, match="already"):
+            set_egress(actor=laboratory.owner, dataset=dataset, egress="internal", reason="x")
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        event = AuditEvent.objects.latest("sequence")
+        assert (event.verb, event.subject_label) == ("dataset.egress_set", "closed")
+    operator = make_member(laboratory.workspace, "operator")
+    with laboratory.opened(), pytest.raises(Denied):
+        set_egress(actor=operator, dataset=dataset, egress="public", reason="x")
+
+
+def test_nothing_of_a_restricted_dataset_leaves(laboratory: Laboratory) -> None:
+    """Neither its bytes, nor names of its files, nor what a run that read it has written anywhere."""
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        after = launch(laboratory, datasets=("table",), artifacts=(Artifact.objects.get(run=run, path="copy.txt").public_id,))
+    assert drive(laboratory, after).status == "succeeded"
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        assert runs_that_read("restricted") == {run.pk, after.pk}
+        assert strictest_read_by(after.pk) == "restricted"
+    export, folder = export_of(laboratory, files="internal", reason="To the partner.")
+    assert faults(folder) == []
+    for place in folder.rglob("*"):
+        if place.is_file():
+            assert b"closed-canary" not in place.read_bytes(), place.relative_to(folder)
+    assert "closed" in [row["slug"] for row in rows(folder, "datasets")]
+    versions = {row["dataset_id"]: row["content_hash"] for row in rows(folder, "dataset_versions")}
+    with laboratory.opened():
+        dataset = Dataset.objects.find("closed")
+        assert versions[dataset.pk.hex] == dataset.versions.get().content_hash
+        assert dataset.versions.get().pk.hex not in {row["version_id"] for row in rows(folder, "dataset_files")}
+        assert {row["id"] for row in rows(folder, "runs")} == {run.pk.hex, after.pk.hex}
+    said = json.loads((folder / "MANIFEST.json").read_text())["left_out"]
+    assert [entry["egress"] for entry in said if entry.get("dataset") == "closed"] == ["restricted"]
+    assert [entry["runs"] for entry in said if "runs" in entry] == [2]
+    assert export.contents["left_out"] == said
+
+
+def test_each_choice_carries_its_classes(laboratory: Laboratory) -> None:
+    classify(laboratory, "free", "public")
+    with laboratory.opened():
+        run = launch(laboratory)
+    assert drive(laboratory, run).status == "succeeded"
+    found = {}
+    for files in ("none", "public", "internal"):
+        _, folder = export_of(laboratory, files=files, reason="To compare.")
+        assert faults(folder) == []
+        contents = [place.read_bytes() for place in (folder / "blobs").rglob("*") if place.is_file()]
+        found[files] = {
+            "code": SPILLS in contents,
+            "free": b"free,bytes\n1,2\n" in contents,
+            "table": b"a,b\n1,2\n3,4\n" in contents,
+            "artifact": b"closed-canary in an output" in contents,
+        }
+    assert found == {
+        "none": {"code": True, "free": False, "table": False, "artifact": False},
+        "public": {"code": True, "free": True, "table": False, "artifact": False},
+        "internal": {"code": True, "free": True, "table": True, "artifact": True},
+    }
+    with laboratory.opened():
+        counts = [choice.files for choice in choices()]
+        assert counts == sorted(counts)
+
+
+def test_the_same_bytes_in_an_open_dataset_stay_too(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        make_dataset_version(laboratory.owner, "copy", content=SAMPLE)
+    classify(laboratory, "copy", "public")
+    classify(laboratory, "closed", "restricted")
+    _, folder = export_of(laboratory, files="internal", reason="To try.")
+    assert SAMPLE not in [place.read_bytes() for place in (folder / "blobs").rglob("*") if place.is_file()]
+
+
+def test_what_is_closed_afterwards_is_not_handed_out_any_more(laboratory: Laboratory) -> None:
+    export, _ = export_of(laboratory, files="internal", reason="To the partner.")
+    with laboratory.opened():
+        record_download(actor=laboratory.owner, export=export)
+    classify(laboratory, "closed", "restricted", reason="A patient objects.")
+    with laboratory.opened(), pytest.raises(Refusal, match="since this export was made"):
+        record_download(actor=laboratory.owner, export=export)
+    again, _ = export_of(laboratory, files="internal", reason="To the partner.")
+    with laboratory.opened():
+        record_download(actor=laboratory.owner, export=again)
+
+
+def test_windows_and_what_grows_are_of_the_class_they_come_from(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        grown = create_dataset(actor=laboratory.owner, slug="grown")
+        make_live(actor=laboratory.owner, dataset=grown)
+    classify(laboratory, "grown", "public")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("free",))
+    classify(laboratory, "free", "public")
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        assert (Dataset.objects.find("grown").egress, window.egress) == ("public", "public")
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        assert Dataset.objects.find("grown").egress == "restricted"
+        assert Dataset.objects.get(pk=window.pk).egress == "restricted"  # it was cut off what is closed now
+        assert cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown")).egress == "restricted"
+        with pytest.raises(Refusal, match="change that first"):
+            set_egress(actor=laboratory.owner, dataset=window, egress="internal", reason="x")
+
+
+def test_a_restricted_dataset_is_not_shared(laboratory: Laboratory) -> None:
+    other, _ = make_workspace("other")
+    until = timezone.now() + timedelta(days=1)
+    with laboratory.opened():
+        share: dict[str, Any] = {"object_type": "dataset", "to_workspace": other, "expires_at": until, "reason": "to read"}
+        grant_share(actor=laboratory.owner, object_id="closed", **share)
+        with pytest.raises(Refusal, match="end that share first"):
+            set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("closed"), egress="restricted", reason="x")
+        set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("free"), egress="restricted", reason="x")
+        with pytest.raises(Refusal, match="restricted"):
+            grant_share(actor=laboratory.owner, object_id="free", **share)
+
+
+def test_by_page_and_by_api(laboratory: Laboratory) -> None:
+    client = client_of(laboratory.owner)
+    assert "internal: its files leave with a reason" in client.get("/workspaces/lab/datasets/closed/").content.decode()
+    assert client.post("/workspaces/lab/datasets/closed/egress/", {"egress": "restricted", "reason": ""}).status_code == 422
+    assert client.post("/workspaces/lab/datasets/closed/egress/", {"egress": "restricted", "reason": "By contract."}).status_code == 303
+    assert "nothing of its content leaves" in client.get("/workspaces/lab/datasets/closed/").content.decode()
+    answer = client.post(
+        "/api/v1/workspaces/lab/datasets/free/egress", {"egress": "public", "reason": "Ours."}, content_type="application/json"
+    )  # fmt: skip
+    assert (answer.status_code, answer.json()["egress"]) == (200, "public")
+
+
+def test_a_class_set_while_an_export_waits_holds_for_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        asked = request_export(actor=laboratory.owner, files="internal", reason="To the partner.")
+    classify(laboratory, "closed", "restricted")
+    make_export(workspace_id=laboratory.workspace.pk.hex, subject_id=asked.pk.hex)
+    with laboratory.opened():
+        folder = folder_of(Export.objects.get(pk=asked.pk))
+        assert not Run.objects.exists()
+    assert SAMPLE not in [place.read_bytes() for place in (folder / "blobs").rglob("*") if place.is_file()]
