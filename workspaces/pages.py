@@ -171,6 +171,7 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
             ("Tokens", "token-list", Permission.VIEW),
             ("Audit", "event-list", Permission.VIEW_AUDIT),
             ("Overrides", "override-list", Permission.VIEW_AUDIT),
+            ("Exports", "export-list", Permission.EXPORT),
             ("Settings", "workspace-settings", Permission.VIEW),
         ],
     ),

@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, archive, artifact, benchmark, failure, ledger, queue, report, run, search, sweep
+from runs.api import approval, archive, artifact, benchmark, export, failure, ledger, queue, report, run, search, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -15,6 +15,7 @@ ROUTES: dict[str, Routes] = {
     "archive": archive.routes,
     "approvals": approval.routes,
     "ledger": ledger.routes,
+    "exports": export.routes,
     "search": search.routes,
     "benchmarks": benchmark.routes,
 }

@@ -9,6 +9,7 @@ from django.core.cache import cache
 
 from runs.models import Export
 from workspaces import scope
+from workspaces.models import NotFound, Workspace
 from workspaces.queries.paging import Page, newest_first
 
 PROGRESS_SECONDS = 3600
@@ -41,6 +42,24 @@ def progress_of(export: Export) -> Progress | None:
 
 def progress_key(export: Export) -> str:
     return f"export-{export.pk.hex}"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A folder that is sent as one tar file: its name in there, and the time that all its files bear (seconds UTC)."""
+
+    folder: Path
+    name: str
+    mtime: int
+
+
+def download_of(workspace: Workspace, export: Export) -> Download:
+    """NotFound where the folder is gone although the row says ready: a copy of the database without its home."""
+    folder = folder_of(export)
+    if not folder.is_dir():
+        raise NotFound("export")
+    assert export.began_at is not None
+    return Download(folder, f"{workspace.slug}-export-{export.number}", int(export.began_at.timestamp()))
 
 
 def folder_of(export: Export) -> Path:

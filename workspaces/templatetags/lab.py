@@ -56,6 +56,8 @@ STATES = {
     "missing": ("bad", "missing"),
     "unknown": ("attention", "not answering"),
     "archived": ("idle", "archived"),
+    "taken": ("idle", "written to a folder"),
+    "removed": ("idle", "removed"),
     "declared": ("idle", "declared"),
     "revoked": ("idle", "revoked"),
     "due": ("attention", "new value due"),
