@@ -35,9 +35,9 @@ check: .venv/installed-dev
 bench: .venv/installed-dev
 	@for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS); done
 
-# Writes the checked-in tables anew (role_routes.txt, query_counts.json, docs/openapi.json); look at the difference before committing it.
+# Writes the checked-in tables anew (role_routes.txt, query_counts.json, docs/openapi.json, docs/export.md); look at the difference before committing it.
 baselines: .venv/installed-dev
-	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py
+	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py tests/rules/test_export_document.py
 
 drills: .venv/installed-dev
 	@for script in tests/drills/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done

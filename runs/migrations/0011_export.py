@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('number', models.PositiveIntegerField(help_text="counts the workspace's exports")),
                 ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'being written'), ('ready', 'Ready'), ('taken', 'written to a folder'), ('failed', 'Failed'), ('removed', 'Removed')], default='queued', max_length=8)),
-                ('files', models.CharField(choices=[('none', 'no files of datasets and runs'), ('public', 'files of public datasets'), ('internal', 'files of public and internal datasets, and artifacts')], default='none', max_length=8)),
+                ('files', models.CharField(choices=[('none', 'code of agents'), ('public', 'code of agents, and files of public datasets'), ('internal', 'code of agents, files of public and internal datasets, and artifacts')], default='none', max_length=8)),
                 ('reason', models.CharField(blank=True, help_text='why it was asked for', max_length=1000)),
                 ('is_kept', models.BooleanField(default=True, help_text='here for downloading; else written to a folder by whoever asked on this machine')),
                 ('tries', models.PositiveSmallIntegerField(default=0, help_text='how often a worker began it')),

@@ -20,9 +20,9 @@ class Export(Owned):
     class Files(models.TextChoices):
         """Whose content travels. Rows always do, and the code of agents, which is part of what they are."""
 
-        NONE = "none", "no files of datasets and runs"
-        PUBLIC = "public", "files of public datasets"
-        INTERNAL = "internal", "files of public and internal datasets, and artifacts"
+        NONE = "none", "code of agents"
+        PUBLIC = "public", "code of agents, and files of public datasets"
+        INTERNAL = "internal", "code of agents, files of public and internal datasets, and artifacts"
 
     OPEN = (Status.QUEUED, Status.RUNNING)
 

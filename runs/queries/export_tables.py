@@ -109,6 +109,8 @@ def owned_models() -> list[type[Row]]:
 
 
 def name_of(model: type[Model]) -> str:
+    if model._meta.label == "runs.MetricSeries":
+        return "metric_series"
     return str(model._meta.verbose_name_plural).replace(" ", "_").lower()
 
 

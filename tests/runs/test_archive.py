@@ -171,7 +171,7 @@ def test_reads_stay_and_say_it() -> None:
     after = answers()
     assert {path: (before[path], after[path]) for path in before if before[path] != after[path]} == {}
     home = client.get("/workspaces/lab/").content.decode()
-    assert "is archived since" in home
+    assert "was archived" in home
     assert "/workspaces/lab/unarchive/" in home
     assert "/workspaces/lab/runs/launch/" not in client.get("/workspaces/lab/runs/").content.decode()
 

@@ -58,7 +58,7 @@ def verbs(laboratory: Laboratory) -> list[str]:
 def test_asked_for_watched_and_taken_away_by_page(laboratory: Laboratory, tmp_path: Path) -> None:
     client = client_of(laboratory.owner)
     assert "Nothing has been exported yet" in client.get(PAGES).content.decode()
-    assert "files of public and internal datasets, and artifacts (2 files" in client.get(f"{PAGES}new/").content.decode()
+    assert "and artifacts (2 files" in client.get(f"{PAGES}new/").content.decode()
     refused = client.post(f"{PAGES}new/", {"carries": "internal", "reason": ""})
     assert refused.status_code == 409
     assert "leave with a reason" in refused.content.decode()
