@@ -10,8 +10,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 AROUND := $(BIN)/python -m labsite.embedded.around --
 ARGS ?=
-# Two processes are worth their start on the whole suite only. Tests of a group share what is slow to start, such as the Ray head.
-PARALLEL ?= $(if $(ARGS),,-n 2 --dist loadgroup)
+# Two processes are worth their start on the whole suite only. tests/parallel.py says which tests one of them has alone.
+PARALLEL ?= $(if $(ARGS),,-n 2)
 
 run: .venv/installed
 	@exec $(BIN)/python manage.py up $(ARGS)

@@ -11,6 +11,7 @@ from django.template import engines
 from django.test.utils import override_settings, setup_databases, teardown_databases
 
 from labsite.owner import as_owner
+from tests.parallel import Together
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +70,11 @@ def strict_templates(django_test_environment: None) -> Iterator[None]:
     yield
     engine.string_if_invalid = ""
     del options["string_if_invalid"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
+    return Together(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

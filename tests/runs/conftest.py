@@ -10,7 +10,7 @@ from tests.runs.pools.ray_head import RayHead
 
 @pytest.fixture(scope="session")
 def ray_head() -> Iterator[RayHead]:
-    """Its tests belong to the group `ray`, so that one of the parallel processes has all of them, and one head is enough."""
+    """One of the parallel processes has all of its tests (tests/parallel.py), so one head is enough."""
     head = RayHead()
     yield head
     close_all()

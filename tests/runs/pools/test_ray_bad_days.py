@@ -21,7 +21,7 @@ from tests.runs.pools.laboratory import Laboratory, alive, wait_for
 from tests.runs.pools.line_server import LineServer
 from tests.runs.pools.ray_head import ADDRESS, CPUS, RayHead
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray"), pytest.mark.timeout(240)]  # the head takes its time
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]  # the head takes its time
 
 WAITS = "import sys, time; open('../metrics.jsonl', 'a').write('x'); print('up', flush=True); time.sleep(200)"
 

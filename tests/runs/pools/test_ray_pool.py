@@ -14,7 +14,7 @@ from tests.runs.pools.ray_head import CPUS, RayHead
 from tests.runs.pools.ssh_host import AS_ROOT
 from tests.runs.pools.test_ssh_pool import seen_by_a_run
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray"), pytest.mark.timeout(240)]  # the head takes its time
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]  # the head takes its time
 
 
 @pytest.fixture
