@@ -56,7 +56,8 @@ def probe_of(pool: Pool) -> Found:
         return Found(f"{_host_words(pool, host)} {engine.words}".strip(), engine.warnings)
     place = _here(pool, pool.isolation)
     if isinstance(place, ScheduledPool):
-        return _engine_words(pool, place.scheduler.probe())
+        engine = _engine_words(pool, place.scheduler.probe())
+        return Found(f"{engine.words} Runs work in {settings.LABSITE_RUNS}, which every node has to see.", engine.warnings)
     return Found(f"{pool.slug} is on this machine.")
 
 

@@ -20,7 +20,8 @@ from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, 
 from runs.pools.processes import boot_id, write_json
 from runs.pools.scheduler import NoAnswer, Placed, Scheduler
 
-FRESH_SECONDS = 15.0  # a heartbeat comes every second; a shared file system may show it late
+BEAT_SECONDS = 2.0  # a heartbeat comes every second
+FRESH_SECONDS = 15.0  # a shared file system may show it late
 SAYING_SECONDS = 30.0  # after an end, the engine has so long to say how it came to it
 STOP_SECONDS = 10.0  # after the grace, the engine is asked to end what its launcher has not ended
 
@@ -74,6 +75,10 @@ class ScheduledPool(LocalPool):
         folder = self._folder(workspace, key)
         state = folder / "state"
         if end_in(state) is not None:
+            if _beats_on(state):
+                return Observation(
+                    Status.RUNNING, heartbeat_at=modified(state / "heartbeat"), reason="an end is written, its launcher lives"
+                )
             return self._explained(key, state, super().observe(workspace, key))
         lock = state_in(state / "lock")
         if lock is None:
@@ -87,7 +92,10 @@ class ScheduledPool(LocalPool):
         grace, the engine ends it."""
         state = self._folder(workspace, key) / "state"
         asked = state_in(state / "cancel.json")
-        if asked is None:
+        if asked is None and _beats_on(state):
+            with in_words("the request to end could not be written"):
+                write_json(str(state / "cancel.json"), {"grace_seconds": max(0.0, grace_seconds), "at": time.time()})
+        elif asked is None:
             super().cancel(workspace, key, grace_seconds=grace_seconds)
             if end_in(state) is not None:
                 with contextlib.suppress(PoolError):  # what the engine still has of it can start nothing any more
@@ -96,6 +104,10 @@ class ScheduledPool(LocalPool):
             since = _numbers(asked)
             if time.time() - since.get("at", 0) > since.get("grace_seconds", 0) + STOP_SECONDS:
                 self.scheduler.stop(key)
+
+    def names(self) -> list[str]:
+        """Keys of every attempt that the engine has, waiting or running, whichever installation it is of: for the finder of orphans."""
+        return self.scheduler.names()
 
     def _waiting(self, workspace: str, key: str, folder: Path) -> Observation:
         """No launcher has taken the fence."""
@@ -106,7 +118,7 @@ class ScheduledPool(LocalPool):
         if placed.status == Status.UNKNOWN:
             return Observation(Status.UNKNOWN, reason=placed.reason)
         if found.status == Status.MISSING:
-            if placed.status in (Status.PENDING, Status.RUNNING):
+            if placed.status in (Status.PENDING, Status.RUNNING) and not placed.is_ending:
                 self.scheduler.stop(key)
                 return Observation(
                     Status.UNKNOWN, reason=f"the run folder is gone; {self.scheduler.title} is asked to stop {placed.native}"
@@ -192,6 +204,12 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(number)
+
+
+def _beats_on(state: Path) -> bool:
+    """Does a launcher on another machine live although an end is written? Without isolation a run can write its own."""
+    beat, end = modified(state / "heartbeat"), modified(state / "exit.json")
+    return beat is not None and end is not None and beat > end + BEAT_SECONDS and _clock(state) - beat < FRESH_SECONDS
 
 
 def _last_words(folder: Path) -> str:

@@ -25,13 +25,14 @@ class Placed:
 
     `reason`: in words, for people. `native`: the engine's own id, empty where it has none. `ended_as`: of an ended job that left no end in its
     folder, the reason of an Exit that this comes to: launcher_lost (tried once more), cancelled (interrupted: back to the queue), engine_failed
-    (its launcher did not start), engine_cancelled, memory_limit or wall_limit.
+    (its launcher did not start), engine_cancelled, memory_limit or wall_limit. `is_ending`: of a running one, that it starts nothing any more.
     """
 
     status: Status
     reason: str = ""
     native: str = ""
     ended_as: str = "launcher_lost"
+    is_ending: bool = False
 
 
 class Scheduler(Protocol):

@@ -24,7 +24,7 @@ SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is ke
 LISTED_SECONDS = 0.5  # so long one answer of squeue serves every attempt
 TIME_MARGIN_SECONDS = 120  # of Slurm's limit above ours, which it looks at every half minute
 MEMORY_MARGIN_BYTES = 64 << 20  # of the launcher beside the run
-PATHS = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin"
+PATHS = "/usr/local/bin:/usr/bin:/bin:/opt/slurm/bin"  # where its programs may be besides
 
 _PENDING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", "POWER_UP_NODE"})
 _RUNNING = frozenset({"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "SIGNALING", "STOPPED", "STAGE_OUT", "RESIZING"})
@@ -71,8 +71,13 @@ class Job:
 
     native: str
     name: str
+    comment: str
     state: str  # the first word: CANCELLED of "CANCELLED by 1000"
     said: str  # in full
+
+    @property
+    def is_ours(self) -> bool:
+        return self.comment == self.name
 
 
 class Slurm:
@@ -127,8 +132,8 @@ class Slurm:
         listed = self._listed(fresh=True)
         if isinstance(listed, NoAnswer):
             raise listed
-        ours = (job for job in listed if job.name.startswith(PREFIX) and _placed(job).status in (Status.PENDING, Status.RUNNING))
-        return sorted({job.name for job in ours})
+        living = (Status.PENDING, Status.RUNNING)
+        return sorted({job.name for job in listed if job.is_ours and job.name.startswith(PREFIX) and _placed(job).status in living})
 
     def probe(self) -> Mapping[str, JSON]:
         """Ask sinfo and sacct. Warnings: no accounting, a partition that is not there, nodes that are down."""
@@ -152,7 +157,11 @@ class Slurm:
     def _look(self, name: str, listed: list[Job] | NoAnswer) -> Placed:
         if isinstance(listed, NoAnswer):
             return Placed(Status.UNKNOWN, listed.reason)
-        found = sorted((_placed(job) for job in listed if job.name == name), key=lambda placed: _ORDER[placed.status])
+        named = [job for job in listed if job.name == name]
+        found = sorted((_placed(job) for job in named if job.is_ours), key=lambda placed: _ORDER[placed.status])
+        if named and not found:
+            # Neither ours nor nothing: were it said to be missing, it would be submitted again, and again.
+            return Placed(Status.UNKNOWN, f"Slurm has a job of that name with another comment, {named[0].comment[:60]!a}")
         return found[0] if found else self._remembered(name)
 
     def _remembered(self, name: str) -> Placed:
@@ -175,7 +184,7 @@ class Slurm:
         except PoolError:
             _WITHOUT_ACCOUNTS.add(_cluster())
             said = ""
-        jobs = [job for job in _read(said) if job.name == name and _placed(job).status == Status.EXITED]
+        jobs = [job for job in _read(said) if job.name == name and job.is_ours and _placed(job).status == Status.EXITED]
         # Accounts lag behind: a job that they show as living and the controller does not know is not said to be either.
         return _placed(jobs[-1]) if jobs else Placed(Status.MISSING, "Slurm knows no such job")
 
@@ -197,7 +206,7 @@ class Slurm:
 
     def _run(self, program: str, *options: str, script: str = "") -> str:
         """Raises NoAnswer, or PoolError with what the program said."""
-        env = {"PATH": PATHS, "LC_ALL": "C", "SLURM_TIME_FORMAT": "standard"}
+        env = {"PATH": f"{os.environ.get('PATH') or '/usr/bin'}:{PATHS}", "LC_ALL": "C", "SLURM_TIME_FORMAT": "standard"}
         if conf := os.environ.get("SLURM_CONF"):
             env["SLURM_CONF"] = conf
         try:
@@ -224,13 +233,14 @@ def _cluster() -> tuple[str, int]:
 
 
 def _read(said: str) -> list[Job]:
-    """Jobs of labsite's making: name and comment are the same key. Whatever else a line is, it is not ours."""
+    """Jobs in what squeue or sacct print; a line of another shape is none of labsite's."""
     jobs = []
     for line in said.splitlines():
         words = line.split("|")
-        if len(words) == 5 and words[1] and words[1] == words[2]:
-            native, name, _, state, reason = words
-            jobs.append(Job(native, name, (state.split() or [""])[0], state if reason in _NO_REASON else f"{state} ({reason})"))
+        if len(words) == 5:
+            native, name, comment, state, reason = words
+            full = state if reason in _NO_REASON else f"{state} ({reason})"
+            jobs.append(Job(native, name, comment, (state.split() or [""])[0], full))
     return jobs
 
 
@@ -241,7 +251,7 @@ def _placed(job: Job) -> Placed:
         why = _WAITING.get(code, "")
         return Placed(Status.PENDING, f"Slurm keeps it waiting: {why} ({code})" if why else f"Slurm keeps it waiting ({code})", label)
     if job.state in _RUNNING:
-        return Placed(Status.RUNNING, f"Slurm says {job.state}", label)
+        return Placed(Status.RUNNING, f"Slurm says {job.state}", label, is_ending=job.state == "COMPLETING")
     if job.state in _ENDED:
         return Placed(Status.EXITED, f"Slurm says that {label} ended: {job.said}", label, _ENDED[job.state])
     return Placed(Status.UNKNOWN, f"Slurm says {job.state[:60]!a} of {label}, which labsite does not know", label)

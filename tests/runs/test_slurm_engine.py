@@ -48,6 +48,17 @@ def here(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slu
 
 
 @pytest.fixture
+def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
+    """One of its own, whose controller may be killed."""
+    found = SlurmCluster()
+    monkeypatch.setenv("SLURM_CONF", str(found.conf))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture
 def login_node(cluster: SlurmCluster) -> Iterator[SSHHost]:
     """A host with an account of its own, whose sessions know the cluster."""
     found = SSHHost(more=f"SetEnv SLURM_CONF={cluster.conf}")
@@ -156,24 +167,24 @@ def test_a_cancelled_run_that_waits_leaves_nothing_in_the_queue_of_slurm(here: S
     settled(laboratory)
 
 
-def test_a_controller_that_is_away_changes_nothing(here: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_controller_that_is_away_changes_nothing(fragile: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     laboratory = slurm_laboratory(WAITS)
-    here.run("scontrol", "update", "partitionname=main", "state=down")
+    fragile.run("scontrol", "update", "partitionname=main", "state=down")
     run = run_of(laboratory)
     dispatch(laboratory)
     monkeypatch.setattr(slurm, "CALL_SECONDS", 1.0)  # squeue itself would wait for 18 s
     with laboratory.opened():
         attempt = Attempt.objects.get(run=run)
-    here.saved(attempt.key)
-    here.kill_controller()
+    fragile.saved(attempt.key)
+    fragile.kill_controller()
     try:
-        seen(laboratory, run, lambda watch: watch.observed == "unknown", here)
+        seen(laboratory, run, lambda watch: watch.observed == "unknown", fragile)
         with laboratory.opened():
             assert Run.objects.get(pk=run.pk).status == "starting"
             assert "Slurm" in Watch.objects.get(attempt__run=run).observed_reason
     finally:
-        here.start_controller()  # which finds in its file that the partition is up
-        here.wait(lambda: bool(here.run("sinfo", "-h")), "the controller")
+        fragile.start_controller()  # which finds in its file that the partition is up
+        fragile.wait(lambda: bool(fragile.run("sinfo", "-h")), "the controller")
     drive(laboratory, run, until=frozenset({RunStatus.RUNNING}))
     (settings.LABSITE_RUNS / "runs" / laboratory.workspace.pk.hex / attempt.key / "go").touch()
     assert drive(laboratory, run).status == "succeeded"

@@ -60,7 +60,10 @@ class Laboratory:
         return self.pool.observe(order.workspace, order.key)
 
     def ended(self, order: Order) -> Observation:
-        return wait_for(lambda: seen if (seen := self.look(order)).status == Status.EXITED else None, "the end of the attempt")
+        try:
+            return wait_for(lambda: seen if (seen := self.look(order)).status == Status.EXITED else None, "the end of the attempt")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.look(order)}") from None
 
     def run(self, script: str, *arguments: str, **more: object) -> tuple[Order, Observation]:
         order = self.start(self.order(script, *arguments, **more))  # type: ignore[arg-type]  # passed on as it came

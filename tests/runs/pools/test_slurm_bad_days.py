@@ -48,20 +48,45 @@ def forget() -> None:
 
 
 @pytest.fixture
-def queued(cluster: SlurmCluster, lab: Laboratory) -> Iterator[Order]:
+def fragile() -> Iterator[SlurmCluster]:
+    """A cluster of its own: one whose controller was killed may take ended jobs for running ones, and close their nodes."""
+    found = SlurmCluster()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture
+def fragile_lab(fragile: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laboratory]:
+    forget()
+    yield from slurm_laboratory.laboratory(fragile, tmp_path, monkeypatch, Isolation.NONE)
+    forget()
+
+
+def queue(lab: Laboratory, cluster: SlurmCluster) -> Order:
     """An attempt that waits in Slurm's queue, whose partition is down."""
     cluster.run("scontrol", "update", "partitionname=main", "state=down")
+    order = lab.start(lab.order("open('../metrics.jsonl', 'a').write('x')"))
+    assert seen_as(lab, order, Status.PENDING, "PartitionDown").native
+    return order
+
+
+@pytest.fixture
+def queued(cluster: SlurmCluster, lab: Laboratory) -> Iterator[Order]:
     try:
-        order = lab.start(lab.order("open('../metrics.jsonl', 'a').write('x')"))
-        assert seen_as(lab, order, Status.PENDING, "PartitionDown").native
-        yield order
+        yield queue(lab, cluster)
     finally:
         cluster.run("scontrol", "update", "partitionname=main", "state=up")
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Commands":
-    return Commands(monkeypatch, tmp_path / "commands")
+def command(lab: Laboratory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator["Commands"]:
+    """Gone before the laboratory ends what is left in it."""
+    found = Commands(monkeypatch, tmp_path / "commands")
+    yield found
+    shutil.rmtree(found.folder)
+    forget()
 
 
 class Commands:
@@ -70,7 +95,7 @@ class Commands:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        monkeypatch.setattr(slurm, "PATHS", f"{folder}:{PATHS}")
+        monkeypatch.setenv("PATH", f"{folder}:{PATHS}")
 
     def replace(self, name: str, script: str) -> None:
         path = self.folder / name
@@ -117,59 +142,51 @@ def end_of(lab: Laboratory, order: Order) -> tuple[int | None, str, str]:
 # --- The controller -----------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_controller_that_is_down_is_no_end(
-    lab: Laboratory, cluster: SlurmCluster, queued: Order, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_controller_that_is_down_is_no_end(fragile_lab: Laboratory, fragile: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = fragile_lab
+    queued = queue(lab, fragile)
     monkeypatch.setattr(slurm, "CALL_SECONDS", 1.0)  # squeue itself would wait for 18 s
-    cluster.saved(queued.key)
-    cluster.kill_controller()
-    try:
-        assert "Slurm" in seen_as(lab, queued, Status.UNKNOWN).reason
-        late = lab.start(lab.order("print('late')"))  # staged, and left to the next look
-        assert lab.look(late).status == Status.UNKNOWN
-        began = time.monotonic()
-        for _ in range(20):
-            lab.look(queued)
-        assert time.monotonic() - began < 1, "after one call without an answer the others are not kept waiting"
-    finally:
-        cluster.start_controller()  # which finds in its file that the partition is up
-        cluster.ready()
+    fragile.saved(queued.key)
+    fragile.kill_controller()
+    assert "Slurm" in seen_as(lab, queued, Status.UNKNOWN).reason
+    late = lab.start(lab.order("print('late')"))  # staged, and left to the next look
+    assert lab.look(late).status == Status.UNKNOWN
+    began = time.monotonic()
+    for _ in range(20):
+        lab.look(queued)
+    assert time.monotonic() - began < 1, "after one call without an answer the others are not kept waiting"
+    fragile.start_controller()  # which finds in its file that the partition is up
     monkeypatch.setattr(slurm, "CALL_SECONDS", 12.0)
     assert not seen_as(lab, late, Status.PENDING, "not with Slurm yet").native
     lab.pool.submit(late)
     assert end_of(lab, late)[:2] == end_of(lab, queued)[:2] == (0, "exit")
 
 
-def test_a_controller_that_forgot_a_job_and_gave_its_id_away_confuses_nobody(lab: Laboratory, cluster: SlurmCluster) -> None:
-    saved = cluster.folder / "state-before"
-    cluster.kill_controller()
-    shutil.copytree(cluster.folder / "state", saved)
-    cluster.start_controller()
-    cluster.ready()
-    cluster.run("scontrol", "update", "partitionname=main", "state=down")
-    order = lab.start(lab.order("open('../metrics.jsonl', 'a').write('x')"))
-    seen_as(lab, order, Status.PENDING, "PartitionDown")
-    number = cluster.job(order.key, "%i")
-    cluster.kill_controller()
-    shutil.rmtree(cluster.folder / "state")
-    saved.rename(cluster.folder / "state")  # it had not saved the job when it died
-    cluster.start_controller()
-    cluster.ready()
-    assert cluster.run("sbatch", "--parsable", "--job-name=somebody", "--output=/dev/null", "--wrap=sleep 60").strip() == number
+def test_a_controller_that_forgot_a_job_and_gave_its_id_away_confuses_nobody(fragile_lab: Laboratory, fragile: SlurmCluster) -> None:
+    lab = fragile_lab
+    order = queue(lab, fragile)
+    number = fragile.job(order.key, "%i")
+    fragile.kill_controller()
+    for path in (fragile.folder / "state").glob("job_state*"):
+        path.unlink()  # where it had saved the job before it died, which takes it up to five seconds
+    fragile.start_controller()
+    fragile.ready()
+    assert fragile.run("sbatch", "--parsable", "--job-name=somebody", "--output=/dev/null", "--wrap=sleep 60").strip() == number
     forget()
     seen_as(lab, order, Status.PENDING, "not with Slurm yet")
     lab.pool.submit(order)
     assert end_of(lab, order)[:2] == (0, "exit")
     lab.pool.cancel(order.workspace, order.key, grace_seconds=0)
-    assert cluster.job("somebody") == "RUNNING"
+    fragile.wait(lambda: fragile.job("somebody") == "RUNNING", "the job of somebody else")
     assert lab.log(order, "metrics.jsonl") == "x"
-    cluster.run("scancel", "--name=somebody")
 
 
-def test_a_job_of_our_name_with_another_comment_is_not_ours(lab: Laboratory, cluster: SlurmCluster) -> None:
+def test_a_job_of_our_name_with_another_comment_is_neither_ours_nor_a_reason_to_submit(lab: Laboratory, cluster: SlurmCluster) -> None:
     order = lab.order("pass")
     cluster.run("sbatch", f"--job-name={order.key}", "--comment=other", "--output=/dev/null", "--wrap=sleep 60")
-    assert lab.look(order).status == Status.MISSING
+    assert "another comment, 'other'" in seen_as(lab, order, Status.UNKNOWN).reason
+    lab.pool.submit(order)
+    assert len(jobs(cluster, order)) == 1
     cluster.run("scancel", f"--name={order.key}")
 
 
@@ -242,6 +259,20 @@ def test_a_clock_that_is_off_makes_nobody_silent(lab: Laboratory, monkeypatch: p
         monkeypatch.setattr(time, "time", lambda hours=hours: now() + hours * 3600)
         assert lab.look(order).status == Status.RUNNING
     monkeypatch.setattr(time, "time", now)
+
+
+def test_a_run_elsewhere_that_writes_its_own_end_is_watched_on(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = lab.start(lab.order(WAITS))
+    lab.said(order, "up")
+    move_elsewhere(lab, order)
+    state = lab.folder(order) / "state"
+    (state / "exit.json").write_text(json.dumps({"code": 0, "started_at": 1.0, "ended_at": 2.0, "reason": "exit"}))
+    seen_as(lab, order, Status.RUNNING, "an end is written, its launcher lives")
+    pid = launcher(lab, order)
+    lab.pool.cancel(order.workspace, order.key, grace_seconds=0)
+    wait_for(lambda: None if Path(f"/proc/{pid}").exists() else True, "the end of the launcher")
+    monkeypatch.setattr(scheduled, "FRESH_SECONDS", 2.0)
+    assert end_of(lab, order)[:2] == (0, "exit")
 
 
 def test_a_job_cancelled_by_somebody_while_it_waits(lab: Laboratory, cluster: SlurmCluster, queued: Order) -> None:
@@ -360,6 +391,7 @@ def test_a_silent_command_is_given_up_in_time(lab: Laboratory, command: Commands
     monkeypatch.setattr(slurm, "CALL_SECONDS", 0.3)
     command.replace("squeue", "sleep 20")
     assert "did not answer squeue" in seen_as(lab, queued, Status.UNKNOWN).reason
+    monkeypatch.setattr(slurm, "CALL_SECONDS", 12.0)
 
 
 def test_the_job_inherits_neither_environment_nor_request_beyond_its_own(
@@ -375,10 +407,10 @@ def test_the_job_inherits_neither_environment_nor_request_beyond_its_own(
 def test_the_finder_of_orphans_sees_what_waits_and_runs_and_nobody_elses(lab: Laboratory, cluster: SlurmCluster, queued: Order) -> None:
     cluster.run("sbatch", "--job-name=lab-somebody", "--output=/dev/null", "--wrap=sleep 60")
     assert isinstance(lab.pool, ScheduledPool)
-    assert lab.pool.scheduler.names() == [queued.key]
+    assert lab.pool.names() == [queued.key]
     lab.pool.cancel(queued.workspace, queued.key, grace_seconds=0)
     assert end_of(lab, queued)[1] == "cancelled"
-    assert lab.pool.scheduler.names() == []
+    assert lab.pool.names() == []
     cluster.run("scancel", "--name=lab-somebody")
 
 
