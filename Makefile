@@ -39,8 +39,10 @@ bench: .venv/installed-dev
 baselines: .venv/installed-dev
 	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py tests/rules/test_export_document.py
 
+# One drill by its name: make drills DRILL=kills ARGS="500 --ssh"
+DRILL ?= *
 drills: .venv/installed-dev
-	@for script in tests/drills/*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done
+	@for script in tests/drills/$(DRILL).py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); done
 
 # The locks name neither a registry's host nor a path, so that they are the same wherever they are made.
 lock:

@@ -11,6 +11,7 @@ from django.template import engines
 from django.test.utils import override_settings, setup_databases, teardown_databases
 
 from labsite.owner import as_owner
+from runs.jobs import lanes
 from tests.parallel import Together
 
 
@@ -45,6 +46,12 @@ def checkpoints(tmp_path: Path) -> Iterator[Path]:
     """Checkpoints of the test's own: the tables are emptied after it, and what was sealed of them would be missing in the next one."""
     with override_settings(CHECKPOINTS=tmp_path / "checkpoints"):
         yield tmp_path / "checkpoints"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_idle_lanes() -> None:
+    """Threads of lanes keep no connection between tests: a database that is still in use cannot be removed."""
+    lanes.IDLE_SECONDS = 0.0
 
 
 class NoSuchVariable(str):

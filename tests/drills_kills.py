@@ -21,7 +21,7 @@ from labsite.embedded.home import CHECKOUT
 from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
 from runs.models import Artifact, Attempt, Run, Watch
 from runs.place import place_in
-from tests.drills.fail_points import POINTS
+from tests.drills_fail_points import POINTS
 from tests.drills_ground import Ground
 from tests.installation import Installation, children_of, wait_until
 from workspaces import store
@@ -119,7 +119,7 @@ class Drill:
     def _at_point(self, point: str) -> list[int]:
         """Start a worker that dies there, until it has."""
         worker = subprocess.Popen(
-            [sys.executable, "tests/drills/fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
+            [sys.executable, "tests.drills_fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
         )
         try:
             worker.wait(60)  # bells go round among those that wait for them

@@ -26,17 +26,18 @@ class Work(StrEnum):
     ORPHANS = "orphans"
 
 
+IDLE_SECONDS = 20.0  # so long a thread waits for more, with its connection
 THREADS = {Work.START: 4, Work.WATCH: 2, Work.COLLECT: 2, Work.ORPHANS: 1}  # of one engine in one worker
 
 
 class Lane:
-    """Work of one kind on one engine: a few threads, which end where nothing waits and keep no connection then."""
+    """Work of one kind on one engine, done by a few threads, which end where nothing has come for a while."""
 
     def __init__(self, name: str, threads: int) -> None:
         self._name, self._most = name, threads
         self._waiting: deque[tuple[Hashable, Callable[[], None]]] = deque()
         self._changed = threading.Condition()
-        self._threads = 0
+        self._threads = self._idle = 0
 
     def put(self, subject: Hashable, work: Callable[[], None]) -> None:
         """Do it soon; where the same waits already, that is enough."""
@@ -44,12 +45,13 @@ class Lane:
             if any(subject == other for other, _ in self._waiting):
                 return
             self._waiting.append((subject, work))
-            if self._threads < self._most:
+            if len(self._waiting) > self._idle and self._threads < self._most:
                 self._start_thread()
+            self._changed.notify_all()
 
     def wait(self, deadline: float) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: not self._threads, max(0.0, deadline - time.monotonic()))
+            return self._changed.wait_for(lambda: self._threads == self._idle and not self._waiting, max(0.0, deadline - time.monotonic()))
 
     def _start_thread(self) -> None:
         self._threads += 1
@@ -72,7 +74,13 @@ class Lane:
                 self._changed.notify_all()
 
     def _next(self) -> Callable[[], None] | None:
+        """The next that waits, or comes while we wait; None where nothing comes."""
         with self._changed:
+            if not self._waiting:
+                self._idle += 1
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
+                self._idle -= 1
             return self._waiting.popleft()[1] if self._waiting else None
 
 
