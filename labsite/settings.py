@@ -166,8 +166,8 @@ _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 _redis_url = env.str("REDIS_URL", default=_embedded.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
 if _worker.startswith("gw"):
     _redis_url = _redis_url.replace("db=0", f"db={int(_worker[2:]) + 1}")
-QUEUES = ("dispatch", "watch", "collect", "default")
-_seconds = {"collect": 3600}  # of one job; collecting goes on in the next one
+QUEUES = ("dispatch", "watch", "collect", "export", "default")
+_seconds = {"collect": 3600, "export": 3600}  # of one job; collecting goes on in the next one
 RQ_QUEUES = {
     name: {
         "URL": _redis_url,

@@ -1,9 +1,10 @@
 """The folder of an export while it is written: files with their hashes, then the manifest, then its name. Pure: values in, files out.
 
-Everything is written to `<folder>.part`, forced to the disk and renamed, so that a folder under its own name is whole; what a killed writer left is
-removed before the next one begins. Modes are 0600 and 0700.
+Everything is written to `<folder>.part`, forced to the disk and renamed, so that a folder under its own name is whole. Modes are 0600, 0700. A folder
+that is there already is somebody's: FileExistsError, and nothing is touched.
 """
 
+import errno
 import hashlib
 import json
 import math
@@ -32,13 +33,21 @@ class Entry:
 
 
 class ExportFolder:
+    """Writes what it is given, in that order. As a context it removes its `.part`, if that has not got its name."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.part = folder.with_name(f"{folder.name}.part")
+        self.part = part_of(folder)
         self.entries: list[Entry] = []
         self.blob_bytes = 0
+        make_folder(folder.parent)
+        self.part.mkdir(mode=0o700)
+
+    def __enter__(self) -> "ExportFolder":
+        return self
+
+    def __exit__(self, *fault: object) -> None:
         remove(self.part)
-        _make(self.part)
 
     def rows(self, path: str, lines: Iterable[Mapping[str, Any]], *, table: str = "", columns: list[list[str]] | None = None) -> Entry:
         """A file of JSON lines, one a row."""
@@ -76,6 +85,8 @@ class ExportFolder:
             total += self._write(name, [content])[0]
         for base, _, _ in os.walk(self.part, topdown=False):
             _sync(Path(base))
+        if self.folder.exists():
+            raise FileExistsError(errno.EEXIST, "there is such a folder already", str(self.folder))
         self.part.rename(self.folder)
         _sync(self.folder.parent)
         return total
@@ -86,7 +97,7 @@ class ExportFolder:
 
     def _write(self, path: str, pieces: Iterable[bytes]) -> tuple[int, str]:
         place = self.part.joinpath(*path.split("/"))
-        _make(place.parent)
+        make_folder(place.parent)
         digest, size = hashlib.sha256(), 0
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb", buffering=BUFFER) as file:
@@ -97,6 +108,11 @@ class ExportFolder:
             file.flush()
             os.fsync(file.fileno())
         return size, digest.hexdigest()
+
+
+def part_of(folder: Path) -> Path:
+    """Where it lies until it is whole."""
+    return folder.with_name(f"{folder.name}.part")
 
 
 def remove(folder: Path) -> None:
@@ -135,7 +151,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"An export has no spelling for {type(value).__name__}.")
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """The folder and what is missing above it, for nobody else."""
     for place in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
         place.mkdir(mode=0o700, exist_ok=True)

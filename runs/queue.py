@@ -19,7 +19,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "watch_attempts": ("watch", "runs.jobs.watch.watch_attempts"),
     "end_cancelled": ("default", "runs.jobs.cancel.end_cancelled"),
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
-    "make_export": ("collect", "runs.jobs.export.make_export"),
+    "make_export": ("export", "runs.jobs.export.make_export"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
     "find_orphans": ("watch", "runs.jobs.orphans.find_orphans"),
     "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),

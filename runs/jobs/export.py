@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
 from runs.commands.export import begin_export, expire_export, fail_export, finish_export
-from runs.export_folder import ExportFolder, remove
+from runs.export_folder import ExportFolder, make_folder, part_of, remove
 from runs.export_verify import FORMAT, VERSION
 from runs.jobs.job import job
 from runs.models import Export
@@ -40,6 +41,7 @@ from workspaces.models import AuditHead, Dataset, Installation, Workspace
 from workspaces.queries.chain import Broken, seal
 
 log = structlog.get_logger(__name__)
+JUST_ASKED_SECONDS = 60  # so long whoever asked on this machine has to take the lock
 TRAVELS = Path(__file__).resolve().parent.parent / "export_verify.py"
 
 
@@ -52,29 +54,30 @@ def make_export(actor: Actor, export_id: uuid.UUID) -> None:
 
 
 def write(actor: Actor, export: Export, folder: Path) -> Export:
-    """Write an export to `folder`, which is not there yet. What goes wrong becomes the export's failure, in a sentence; its rests are removed."""
+    """Write an export to `folder`, which is not there yet. What goes wrong becomes the export's failure, in a sentence, and leaves no file."""
     with _lock_of(export) as is_ours:
         if not is_ours:
             return export
         export = begin_export(actor=actor, export=export)
         if export.status != Export.Status.RUNNING:
             return export
+        if export.is_kept:
+            remove(part_of(folder))  # what a writer that was killed has left
         try:
             _seal()
-            total, sha256, contents = _written(export, folder)
-            return finish_export(actor=actor, export=export, total_bytes=total, manifest_sha256=sha256, contents=contents)
-        except Refusal:
-            remove(folder)
-            raise
+            with ExportFolder(folder) as written:
+                total, sha256, contents = _written(export, written)
         except BaseTimeoutException:
-            return _failed(
-                actor, export, folder, "It took longer than an hour. Write it with manage.py export_workspace, which has no limit."
-            )
+            words = "It took longer than an hour. Write it with manage.py export_workspace, which has no limit."
+            return fail_export(actor=actor, export=export, reason=words)
         except Exception as fault:
             log.exception("export failed", export=export.pk.hex)
-            return _failed(actor, export, folder, _words(fault))
-        finally:
-            remove(folder.with_name(f"{folder.name}.part"))
+            return fail_export(actor=actor, export=export, reason=_words(fault))
+        try:
+            return finish_export(actor=actor, export=export, total_bytes=total, manifest_sha256=sha256, contents=contents)
+        except Exception:
+            remove(folder)
+            raise
 
 
 def tidy_exports(actor: Actor) -> None:
@@ -82,6 +85,8 @@ def tidy_exports(actor: Actor) -> None:
     for export in Export.objects.filter(status__in=Export.OPEN):
         if export.is_kept:
             ring("make_export", subject=export.pk)
+            continue
+        if timezone.now() - export.created_at < timedelta(seconds=JUST_ASKED_SECONDS):
             continue
         with _lock_of(export) as is_ours, suppress(Refusal):
             if is_ours:
@@ -98,8 +103,7 @@ def tidy_exports(actor: Actor) -> None:
                 place.unlink()
 
 
-def _written(export: Export, folder: Path) -> tuple[int, str, dict[str, Any]]:
-    written = ExportFolder(folder)
+def _written(export: Export, written: ExportFolder) -> tuple[int, str, dict[str, Any]]:
     workspace = Workspace.objects.get(pk=scope.current_id())
     with _snapshot():
         closed_runs = runs_that_read(CLOSED)
@@ -186,15 +190,20 @@ def _snapshot() -> Iterator[None]:
 def _lock_of(export: Export) -> Iterator[bool]:
     """Is nobody else writing it? Held until the block, or the process, ends."""
     base = Path(settings.EXPORTS) / scope.current_id().hex
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(base)
     descriptor = os.open(base / f"{export.pk.hex}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield _is_locked(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _seal() -> None:
@@ -203,11 +212,6 @@ def _seal() -> None:
         seal()
     except Broken as fault:
         log.error("record not sealed", fault=str(fault))
-
-
-def _failed(actor: Actor, export: Export, folder: Path, reason: str) -> Export:
-    remove(folder)
-    return fail_export(actor=actor, export=export, reason=reason)
 
 
 def _words(fault: Exception) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from labsite.owner import as_owner
 from runs.commands.export import request_export
 from runs.export_verify import Fault, check
 from runs.jobs import export as job
-from runs.jobs.export import make_export, tidy_exports
+from runs.jobs.export import make_export, tidy_exports, write
 from runs.models import Export, Run
 from runs.queries.export_list import folder_of
 from runs.queries.export_tables import tables
@@ -336,3 +337,21 @@ def test_from_the_command_line(laboratory: Laboratory, tmp_path: Path) -> None:
     (place / "tables" / "runs.jsonl").write_text("{}\n")
     with pytest.raises(SystemExit):
         call_command("verify", "--export", str(place), stdout=said)
+
+
+def test_a_folder_of_somebody_else_is_not_touched(laboratory: Laboratory, tmp_path: Path) -> None:
+    """It came into being while the export was written: the export fails, and what lies there stays."""
+    place = tmp_path / "taken"
+    with laboratory.opened():
+        asked = request_export(actor=laboratory.owner, is_kept=False)
+        (tmp_path / "taken.part").mkdir()
+        (tmp_path / "taken.part" / "mine").write_text("mine")
+        assert write(SYSTEM, asked, place).status == "failed"
+        assert (tmp_path / "taken.part" / "mine").read_text() == "mine"
+        shutil.rmtree(tmp_path / "taken.part")
+        asked = request_export(actor=laboratory.owner, is_kept=False)
+        place.mkdir()
+        (place / "mine").write_text("mine")
+        assert write(SYSTEM, asked, place).status == "failed"
+        assert [path.name for path in tmp_path.glob("taken*")] == ["taken"]
+        assert (place / "mine").read_text() == "mine"

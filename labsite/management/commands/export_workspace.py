@@ -7,6 +7,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from runs.commands.export import request_export
+from runs.export_folder import part_of
 from runs.jobs.export import write
 from runs.models import Export
 from workspaces import scope
@@ -38,8 +39,9 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no workspace {workspace}.")
         folder = Path(to).absolute()
-        if folder.exists() or folder.is_symlink():
-            raise CommandError(f"{folder} is there already; name a folder that is not.")
+        for place in (folder, part_of(folder)):
+            if place.exists() or place.is_symlink():
+                raise CommandError(f"{place} is there already; name a folder that is not, or remove it.")
         try:
             with scope.open_workspace(found.pk):
                 asked = request_export(actor=Actor.of(user), files=files, reason=reason, is_kept=False)

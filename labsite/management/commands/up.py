@@ -151,6 +151,7 @@ class _Start:
             supervisor.keep(f"worker-dispatch-{number}", [*MANAGE, "work", "dispatch"])
         supervisor.keep("worker-watch", [*MANAGE, "work", "watch"])
         supervisor.keep("worker-collect", [*MANAGE, "work", "collect"])
+        supervisor.keep("worker-export", [*MANAGE, "work", "export"])
         supervisor.keep("worker-default", [*MANAGE, "work", "default"])
         if "clock" in self.commands:
             supervisor.keep("clock", [*MANAGE, "clock"])
