@@ -149,7 +149,8 @@ def test_a_pool_is_bound_changed_closed_and_opened(lab: Lab) -> None:
     assert lab.post(f"{BASE}pools/new/", {**form, "slug": "lo-cal"}).status_code == 409
     assert lab.post(f"{BASE}pools/local/unbind/", {"reason": "repairs"}).status_code == 303
     assert "local takes no new work" in " ".join(lab.get(f"{BASE}pools/local/").split())
-    assert lab.post(f"{BASE}pools/local/open/", {}).status_code == 303
+    assert lab.post(f"{BASE}pools/local/open/", {}).status_code == 422, "a reason is asked for"
+    assert lab.post(f"{BASE}pools/local/open/", {"reason": "Room again"}).status_code == 303
     with scope.open_workspace(lab.workspace.pk):
         assert Pool.objects.get(slug="local").is_accepting
 
