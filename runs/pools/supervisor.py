@@ -16,6 +16,8 @@ HEARTBEAT_SECONDS = 1.0
 MAX_SAMPLES = 200
 PAGE = resource.getpagesize()
 CLOCK = os.sysconf("SC_CLK_TCK")
+# Which GPUs of a machine an engine (Slurm, Ray) has given to an attempt that asked for some; it is said to the launcher, in these.
+ASSIGNED = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 
 class Log:
@@ -108,11 +110,13 @@ class Supervisor:
 
     def config(self) -> "dict[str, object]":
         resources = self.job.get("resources")
-        slots = resources.get("slots") if isinstance(resources, dict) else None
+        slots, gpus = (resources.get("slots"), resources.get("gpus")) if isinstance(resources, dict) else (None, None)
         declared = self.job.get("env")
         env = {"OMP_NUM_THREADS": str(slots or 1), **(declared if isinstance(declared, dict) else {})}
         env.update({"LABSITE_RUN_DIR": self.folder, "LABSITE_JOB": self.path("job.json"), "PATH": str(self.start["path"])})
         env.update({"HOME": self.path("home"), "TMPDIR": self.path("tmp")})
+        if gpus:
+            env.update({name: os.environ[name] for name in ASSIGNED if name in os.environ})
         rlimits = {"RLIMIT_CORE": 0}
         if "output_bytes" in self.limits:
             rlimits["RLIMIT_FSIZE"] = int(self.limits["output_bytes"]) + (1 << 20)

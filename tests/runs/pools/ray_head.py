@@ -28,14 +28,14 @@ ENVIRONMENT = Path(os.path.realpath(REPOSITORY / ".venv-ray"))
 ADDRESS = "127.0.0.2"  # 127.0.0.1 would silently be replaced by the address of the network card
 START_SECONDS = 60
 STARTS = 3
-CPUS = 4
+CPUS, GPUS = 4, 2
 PORTS = (
     "dashboard-port", "port", "ray-client-server-port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port"
 )  # fmt: skip
 
 
 class RayHead:
-    """The head, at `url`, and its `host`. It gives `CPUS` to jobs, whatever the machine has."""
+    """The head, at `url`, and its `host`. It gives `CPUS` and `GPUS` to jobs, whatever the machine has."""
 
     def __init__(self) -> None:
         if not (ENVIRONMENT / "installed").exists():
@@ -75,7 +75,7 @@ class RayHead:
         options = [f"--{name}={port}" for name, port in zip(PORTS, self._ports, strict=True)]
         command = [
             str(ENVIRONMENT / "bin/python"), "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--node-ip-address={ADDRESS}",
-            f"--dashboard-host={ADDRESS}", *options, f"--num-cpus={CPUS}",
+            f"--dashboard-host={ADDRESS}", *options, f"--num-cpus={CPUS}", f"--num-gpus={GPUS}",
             "--object-store-memory=100000000", "--disable-usage-stats", "--include-log-monitor=false", f"--temp-dir={self.folder}/t",
         ]  # fmt: skip
         view = {"hide": [str(path) for path in self.hidden], "show": [str(path) for path in self.shown] if self.hidden else []}

@@ -10,7 +10,7 @@ from runs.pools.isolation import barrier
 from tests.runs.pools import ray_laboratory, ssh_laboratory
 from tests.runs.pools.conformance import Conformance
 from tests.runs.pools.laboratory import REPOSITORY, Laboratory
-from tests.runs.pools.ray_head import CPUS, RayHead
+from tests.runs.pools.ray_head import CPUS, GPUS, RayHead
 from tests.runs.pools.ssh_host import AS_ROOT
 from tests.runs.pools.test_ssh_pool import seen_by_a_run
 
@@ -48,6 +48,18 @@ def test_ray_says_what_it_is_and_that_it_answers_anybody(ray_head: RayHead) -> N
     assert found is not None
     warnings = found["warnings"]
     assert isinstance(warnings, list)
-    assert {name: found[name] for name in ("nodes", "cpus", "gpus")} == {"nodes": 1, "cpus": CPUS, "gpus": 0}
+    assert {name: found[name] for name in ("nodes", "cpus", "gpus")} == {"nodes": 1, "cpus": CPUS, "gpus": GPUS}
     assert str(found["version"]).startswith("2.")
     assert ["answers without authentication" in str(one) for one in warnings] == [True]
+
+
+def test_a_run_is_told_which_gpus_ray_has_given_to_it_and_cannot_name_others(lab: Laboratory) -> None:
+    script = "import os, time; print(os.environ.get('CUDA_VISIBLE_DEVICES'), flush=True); time.sleep(60)"
+    asked = {"resources": {"slots": 1, "gpus": 1}, "env": {"CUDA_VISIBLE_DEVICES": "0,1"}}
+    orders = [lab.start(lab.order(script, **asked)) for _ in range(GPUS)]  # type: ignore[arg-type]  # passed on as it is
+    for order in orders:
+        lab.said(order, "\n")
+    assert sorted(lab.log(order) for order in orders) == ["0\n", "1\n"]
+    for order in orders:
+        lab.pool.cancel(order.workspace, order.key, grace_seconds=0)
+        lab.ended(order)
