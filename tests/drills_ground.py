@@ -31,8 +31,9 @@ class Ground:
     def __init__(
         self, labsite: Installation, code: bytes, *, slots: int = 2, at_once: int = 48, engine_slots: int = 0, wall_seconds: int = 60
     ) -> None:
+        self.operator = make_operator()
         if engine_slots:  # else the machine's own count
-            change_engine(actor=make_operator(), slug="local", slots=engine_slots)
+            change_engine(actor=self.operator, slug="local", slots=engine_slots)
         self.laboratory = make_laboratory(code=code, slots=slots, at_once=at_once, wall_seconds=wall_seconds)
         with self.laboratory.opened():
             _, labsite.token = create_token(actor=self.laboratory.owner, name="drill", scopes=("run:read", "run:write"))

@@ -161,7 +161,7 @@ class Drill:
                 continue
             body = {**self._ground.request, "compute_pool_id": self._pools[number % len(self._pools)], "budget": {"gpu_hours": 0.02}}
             with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-                run = self._labsite.ask("runs", body, **{"Idempotency-Key": key})
+                run = self._labsite.ask("runs", body, seconds=30, **{"Idempotency-Key": key})
                 self._launched[run["uuid"]] = time.monotonic()
                 number, key = number + 1, secrets.token_hex(16)
 
@@ -220,5 +220,5 @@ class Drill:
 
         host = SSHHost()
         self._stack.callback(host.close)
-        add_far_pool(self._ground.laboratory, host)
+        add_far_pool(self._ground.laboratory, host, self._ground.operator)
         return "gpu-host"

@@ -91,14 +91,14 @@ class Installation:
                     found.append(pid)
         return found
 
-    def ask(self, path: str, body: Any = None, **headers: str) -> Any:
+    def ask(self, path: str, body: Any = None, *, seconds: float = 30, **headers: str) -> Any:
         """One request to the API of the workspace `lab`; a POST where there is a body. Raises HTTPError."""
         request = urllib.request.Request(  # noqa: S310  # the address is ours, on loopback
             f"{self.url}/api/v1/workspaces/lab/{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # as above
+        with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310  # as above
             return json.load(answer)
 
     def manage(self, *words: str) -> str:

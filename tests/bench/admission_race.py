@@ -37,7 +37,7 @@ def main(rounds: int, launches: int) -> int:
         def ask(_: int) -> tuple[str, float]:
             began = time.monotonic()
             try:
-                answer = "admitted" if labsite.ask("runs", {**ground.request, "budget": {"gpu_hours": 1}}) else ""
+                answer = "admitted" if labsite.ask("runs", {**ground.request, "budget": {"gpu_hours": 1}}, seconds=600) else ""
             except urllib.error.HTTPError as refused:
                 answer = str(refused.code)
             return answer, time.monotonic() - began

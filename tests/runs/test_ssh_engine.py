@@ -15,6 +15,7 @@ from tests.factories_people import make_operator
 from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory, watch, watch_only
 from tests.runs.attempts import content, settled
 from tests.runs.pools.ssh_host import SSHHost
+from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.engine import add_engine, change_engine
 from workspaces.commands.pool import bind_pool, change_pool
@@ -47,13 +48,13 @@ def host() -> Iterator[SSHHost]:
 def far_laboratory(host: SSHHost, code: bytes = CODE) -> Laboratory:
     """A laboratory with a second pool, `gpu-host`, on the host."""
     laboratory = make_laboratory(code=code)
-    add_far_pool(laboratory, host)
+    add_far_pool(laboratory, host, make_operator())
     return laboratory
 
 
-def add_far_pool(laboratory: Laboratory, host: SSHHost) -> None:
+def add_far_pool(laboratory: Laboratory, host: SSHHost, operator: Actor) -> None:
     add_engine(
-        actor=make_operator(), slug="gpu-host", kind=Engine.Kind.SSH, slots=4, host="127.0.0.1", port=host.port,
+        actor=operator, slug="gpu-host", kind=Engine.Kind.SSH, slots=4, host="127.0.0.1", port=host.port,
         host_key=f"[127.0.0.1]:{host.port} {host.pinned}",
     )  # fmt: skip
     with laboratory.opened():
