@@ -119,14 +119,15 @@ class Drill:
     def _at_point(self, point: str) -> list[int]:
         """Start a worker that dies there, until it has."""
         worker = subprocess.Popen(
-            [sys.executable, "tests.drills_fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
+            [sys.executable, "tests/drills_fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
         )
         try:
-            worker.wait(60)  # bells go round among those that wait for them
+            code = worker.wait(60)  # bells go round among those that wait for them
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.wait()
             return []
+        assert code == -signal.SIGKILL, f"the worker that was to die at {point} ended with code {code}"
         return [worker.pid]
 
     def _has_recovered(self, what: str, gone: list[int]) -> bool:

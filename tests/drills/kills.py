@@ -3,7 +3,7 @@
 
 A whole installation under `manage.py up`. Runs are launched all the time, on the local pool and, with `--ssh`, on a real SSH host. Each kill takes
 a program at a random moment (a dispatcher, the watcher, the collector, the worker of everything else, the clock, a web worker, all workers at
-once), or a worker at a named point (tests.drills_fail_points.py). What is killed, and when, follows from the seed and the number of the kill.
+once), or a worker at a named point (tests/drills_fail_points.py). What is killed, and when, follows from the seed and the number of the kill.
 
 After each: every run that was in flight ends, once, within 120 s, and has started once, by its own word and by the pool's folders; the ledger
 recounts to its balances, the chain of the record is whole, places held are those of open attempts, and the pools know no attempt that labsite
