@@ -107,17 +107,23 @@ def test_what_works_in_an_archive_is_on_the_list() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", sorted(name for name, run in COMMANDS.items() if hasattr(run, "command")))
-def test_every_other_command_refuses_in_an_archive(name: str) -> None:
-    """Called for real in an archived workspace, by its owner or by labsite itself: the decorator refuses before the body asks for anything."""
-    declared = COMMANDS[name].command  # type: ignore[attr-defined]  # set by the decorator
-    if declared["in_archive"]:
-        return
+def test_every_other_command_refuses_in_an_archive() -> None:
+    """Each called for real in an archived workspace, by its owner or by labsite itself: the decorator refuses before the body asks for anything."""
     workspace, owner = make_workspace()
+    wrote: dict[str, str] = {}
     with scope.open_workspace(workspace.pk):
         archive_workspace(actor=owner, reason="over", cancels_running=False)
-        with pytest.raises(Archived):
-            COMMANDS[name](actor=Actor.system(job_id="test") if declared["by_system"] else owner)
+        for name, run in COMMANDS.items():
+            if not hasattr(run, "command") or run.command["in_archive"]:
+                continue
+            try:
+                run(actor=Actor.system(job_id="test") if run.command["by_system"] else owner)
+                wrote[name] = "nothing raised"
+            except Archived:
+                continue
+            except Exception as fault:  # it got as far as its body
+                wrote[name] = f"{type(fault).__name__}: {fault}"
+    assert wrote == {}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
