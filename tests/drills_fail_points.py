@@ -1,4 +1,4 @@
-"""A worker that kills itself at a named point: `python tests/drills_fail_points.py POINT`. Drills start it beside labsite's own workers.
+"""A worker that kills itself at a named point: `python -m tests.drills_fail_points POINT`. Drills start it beside labsite's own workers.
 
 The product has no hooks for it: the function at the point is replaced in this process alone, by one that dies before or after the real one.
 """

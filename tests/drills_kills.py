@@ -119,7 +119,7 @@ class Drill:
     def _at_point(self, point: str) -> list[int]:
         """Start a worker that dies there, until it has."""
         worker = subprocess.Popen(
-            [sys.executable, "tests/drills_fail_points.py", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
+            [sys.executable, "-m", "tests.drills_fail_points", point], cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": "."}
         )
         try:
             code = worker.wait(60)  # bells go round among those that wait for them
