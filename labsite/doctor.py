@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from labsite.embedded import pool_python
+from labsite.regions import missing_regions
 from runs import queue
 from runs.commands.attempt import start_attempt
 from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
@@ -101,6 +102,16 @@ def _run_folder() -> Iterator[str]:
         yield f"{folders} left half staged or half removed, {left[0]} first; housekeeping removes such once an hour, see the log of its worker."
 
 
+def _regions() -> Iterator[str]:
+    regions = settings.LABSITE_REGIONS
+    for name in missing_regions(regions, home=settings.LABSITE_HOME):
+        yield f"The folder of the region {name} is not there: {regions[name]}."
+    for slug, region in (
+        Workspace.objects.exclude(region="").exclude(region__in=list(regions)).order_by("slug").values_list("slug", "region")
+    ):
+        yield f"The files of {slug} lie in the region {region}, which LABSITE_REGIONS does not name."
+
+
 def _site_chain() -> Iterator[str]:
     verified = verify_site_chain()
     if not verified.is_whole:
@@ -127,7 +138,7 @@ def _secrets() -> Iterator[str]:
 
 def _files() -> Iterator[str]:
     workspace = scope.current_id()
-    for blob in Blob.objects.order_by("pk").iterator(chunk_size=1000):
+    for blob in Blob.objects.filter(region__in=list(settings.LABSITE_REGIONS)).order_by("pk").iterator(chunk_size=1000):
         place = store.local_path(blob.region, workspace, blob.sha256)
         if place is None:
             yield f"The file {blob.sha256[:16]}… is not in the store."
@@ -169,6 +180,7 @@ SITE_CHECKS: dict[str, Check] = {
     "row security": _row_security,
     "queue": _queue_answers,
     "run folder": _run_folder,
+    "regions": _regions,
     "record of the site": _site_chain,
 }
 WORKSPACE_CHECKS: dict[str, Check] = {

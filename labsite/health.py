@@ -6,6 +6,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from labsite.regions import missing_regions
 from runs.queue import is_answering
 
 
@@ -34,6 +35,5 @@ def missing() -> str:
             return "queue"
     except redis.RedisError:
         return "queue"
-    if not all(root.parent.exists() for root in settings.LABSITE_REGIONS.values()):
-        return "store"
-    return ""
+    lacking = missing_regions(settings.LABSITE_REGIONS, home=settings.LABSITE_HOME)
+    return f"store {lacking[0]}" if lacking else ""

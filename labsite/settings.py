@@ -8,7 +8,7 @@ import environ
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from labsite import keys, logs
+from labsite import keys, logs, regions
 from labsite.embedded.home import Home
 from labsite.embedded.web import url_of
 
@@ -22,9 +22,14 @@ LABSITE_HOME = Path(env.str("LABSITE_HOME", default=str(BASE_DIR / ".labsite")))
 LABSITE_RUNS = Path(
     env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
 ).absolute()
-LABSITE_REGIONS = {"local": LABSITE_HOME / "store" / "local"}  # region name -> root of its store
 EXPORTS = LABSITE_HOME / "exports"  # of workspaces, until they expire
 EXPORT_DAYS = env.int("LABSITE_EXPORT_DAYS", default=7)
+try:
+    LABSITE_REGIONS = regions.read_regions(
+        env.str("LABSITE_REGIONS", default=""), own=LABSITE_HOME / "store" / "local", closed=[LABSITE_RUNS]
+    )
+except ValueError as error:
+    raise SystemExit(f"labsite: LABSITE_REGIONS: {error}.") from error
 CHECKPOINTS = LABSITE_HOME / "checkpoints"  # signed positions of the audit chains, out of the database's reach
 CHECKPOINT_KEY = functools.partial(keys.signing_key, LABSITE_HOME)
 SECRETS_KEYS = keys.SecretsKeys(LABSITE_HOME)  # wrap the data keys of workspaces

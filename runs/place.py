@@ -62,7 +62,8 @@ def probe_of(pool: Pool) -> Found:
 
 
 def _here(pool: Pool, isolation: str) -> LocalPool:
-    root, hidden, python = settings.LABSITE_RUNS, [settings.BASE_DIR, settings.LABSITE_HOME], settings.LABSITE_RUNS / "python"
+    root, python = settings.LABSITE_RUNS, settings.LABSITE_RUNS / "python"
+    hidden = [settings.BASE_DIR, settings.LABSITE_HOME, *settings.LABSITE_REGIONS.values()]
     engine = _scheduler(pool)
     if engine is None:
         return LocalPool(root, Isolation(isolation), hidden, python)

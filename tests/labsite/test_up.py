@@ -119,6 +119,7 @@ def test_a_taken_port_is_named_and_nothing_is_made(up: Up, open_home: Home, port
         ({"LABSITE_WORKERS": "0"}, "LABSITE_WORKERS"),
         ({"LABSITE_RUNS": "/dev/null/runs"}, "the run folder /dev/null/runs is not writable"),
         ({"LABSITE_HOME": "/dev/null/home"}, "the data folder /dev/null/home is not writable"),
+        ({"LABSITE_REGIONS": "eu=srv/eu"}, "the folder of the region eu is not a whole path"),
         ({"DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "LABSITE_OWNER_DATABASE_URL is not"),
     ],
 )

@@ -56,13 +56,13 @@ def _create_workspace(
 
 @command(Verb.WORKSPACE_CONFIGURED, needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE)
 def configure_workspace(event: Draft, /, *, actor: Actor, reason: str = "", **settled: Any) -> Workspace:
-    """Settle or change what the workspace is. The region stays once a file lies in it."""
+    """Settle or change what the workspace is. The region is chosen once and stays: files lie in it from then on, and none is moved."""
     workspace = Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
     event.reason = reason
     event.changing(workspace)
     before = {name: getattr(workspace, name) for name in settled}
     if workspace.region and settled.get("region", workspace.region) != workspace.region:
-        raise Refusal(f"The region was chosen as {workspace.region} when the workspace was created, and stays.", field="region")
+        raise Refusal(f"The region was chosen as {workspace.region} when the workspace was created, and stays.")
     _settle(workspace, settled)
     workspace.save(update_fields=list(settled) or None)
     event.note(workspace, {name: (before[name], getattr(workspace, name)) for name in settled})

@@ -113,7 +113,7 @@ def _settings(request: PageRequest, asked: str = "", form: Any = None, status: i
     forms = [
         {"name": name, "form": form if name == asked else settling_form(name, workspace), "value": _value(name, workspace)}
         for name in SETTLING
-        if name != "region" or not workspace.region
+        if name != "region" or name == asked or not workspace.region
     ]
     return render(
         request,
