@@ -14,6 +14,7 @@ from django.db.models.functions import Rank, RowNumber
 
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.launch_score import EVALUATE
+from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
 from runs.queries.unscored import Unscored, unscored
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
@@ -21,8 +22,10 @@ from workspaces.queries.registry import current_contract
 FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
 BARE = Q(run__frozen__pool__isolation=Pool.Isolation.NONE)
 PAGE = 50  # scores of one page
+FARTHEST = 1_000_000  # score from which on no page begins
 MOST_COLUMNS = 4  # of other metrics beside the score
 MOST_OFFERED = 24
+BY_SCORE, BY_MEAN, BY_MEDIAN = ORDERS = ("score", "mean", "median")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,10 @@ class BoardView:
 
     is_best: bool = False  # the best score of each agent alone
     metrics: tuple[str, ...] = ()
+    lower: tuple[
+        str, ...
+    ] = ()  # those of `metrics` whose smaller values are better; nothing else says so of a metric that no contract ranks by
+    order: str = BY_SCORE  # BY_MEAN and BY_MEDIAN want columns, and stand by the ranks in them
     start: int = 0  # how many scores stand before the first of this page
 
 
@@ -52,6 +59,7 @@ class Score:
     is_isolated: bool  # the pool kept the run away from the holdout
     sharing: int = 1
     others: tuple[Measured, ...] = ()
+    ranks: Ranks | None = None  # over the score and the columns beside it; None without columns, and without a rank
 
     @property
     def made_by(self) -> Run:
@@ -121,21 +129,30 @@ class Scoreboard:
         return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
-def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_limit: int = 20) -> Scoreboard:
-    """The board as `view` asks for it."""
+def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_limit: int = 20, size: int | None = None) -> Scoreboard:
+    """The board as `view` asks for it, `size` scores of it (PAGE where nothing else is said)."""
+    size = PAGE if size is None else size
     view = view or BoardView()
     contract = current_contract(benchmark.pk)
     if contract is None:
         return Scoreboard(contract=None, view=view)
     offered = _offered(contract, view.metrics)
-    view = BoardView(view.is_best, tuple(name for name in offered if name in view.metrics)[:MOST_COLUMNS], max(0, view.start))
+    metrics = tuple(name for name in offered if name in view.metrics)[:MOST_COLUMNS]
+    view = BoardView(
+        is_best=view.is_best,
+        metrics=metrics,
+        lower=tuple(name for name in metrics if name in view.lower),
+        order=view.order if metrics and view.order in ORDERS else BY_SCORE,
+        start=max(0, view.start),
+    )
     rows = best_of_each(scores_under(contract), contract) if view.is_best else scores_under(contract)
     counts = rows.aggregate(total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE))
     ordered = ranked(_related(rows), contract)
-    page = list(ordered[view.start : view.start + PAGE])
+    page = list(_as_asked(ordered, contract, view)[view.start : view.start + size])
     others = _others(contract, view.metrics, page)
-    scores = [_score(row, others.get(row.run_id, ())) for row in page]
-    top = scores[0] if scores and not view.start else next((_score(row) for row in ordered[:1]), None)
+    scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
+    is_top = scores and not view.start and view.order == BY_SCORE
+    top = scores[0] if is_top else next((_score(row) for row in ordered[:1]), None)
     leader = top if top is not None and top.rank is not None else None
     older = benchmark.evaluations.exclude(contract=contract).filter(metric=F("contract__metric"))
     return Scoreboard(
@@ -183,6 +200,17 @@ def best_of_each(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[
     return rows.filter(pk__in=numbered.filter(nth=1).values("pk"))
 
 
+def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, view: BoardView) -> "QuerySet[Evaluation]":
+    """Rows of `ranked` with their ranks by each column; by mean or median rank where that is asked for, of equal ones the earliest."""
+    if not view.metrics:
+        return ordered
+    rows = with_ranks(ordered, contract, view.metrics, view.lower)
+    if view.order == BY_SCORE:
+        return rows
+    by = by_mean if view.order == BY_MEAN else by_median
+    return rows.annotate(ranks_together=by(len(view.metrics))).order_by("is_unranked", "ranks_together", "created_at", "pk")
+
+
 def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
     return rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
 
@@ -193,7 +221,7 @@ def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
     )
 
 
-def _score(row: Evaluation, others: tuple[Measured, ...] = ()) -> Score:
+def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int = 0) -> Score:
     is_ranked = not getattr(row, "is_unranked")
     return Score(
         rank=getattr(row, "place") if is_ranked else None,
@@ -202,6 +230,7 @@ def _score(row: Evaluation, others: tuple[Measured, ...] = ()) -> Score:
         is_isolated=row.run.isolation != Pool.Isolation.NONE,
         sharing=getattr(row, "sharing") if is_ranked else 1,
         others=others,
+        ranks=ranks_of(row, columns) if is_ranked and columns else None,
     )
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.charts import NORMAL_95, Intervals, intervals
 from runs.queries.quota import Quota, quota_of
-from runs.queries.scoreboard import MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
+from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.unscored import UnscoredRun
 from workspaces.access import Kind, Permission
 from workspaces.models import Benchmark, Contract
@@ -20,8 +20,8 @@ from workspaces.queries.registry import contracts_of
 from workspaces.units import number, plural
 from workspaces.views.csv_file import Cell, Piece, csv_file
 
-FARTHEST = 1_000_000  # score from which on no page begins
 CHOICES = (("All scores", False), ("Best of each agent", True))
+ORDER_CHOICES = (("By score", BY_SCORE), ("By mean rank", BY_MEAN), ("By median rank", BY_MEDIAN))
 NO_NUMBER = "The score is no finite number."
 CSV_HEAD = (
     "rank", "sharing the rank", "run", "name", "score", "standard error", "95 % from", "95 % to", "samples", "agent", "agent version", "made by",
@@ -30,7 +30,8 @@ CSV_HEAD = (
 
 
 def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
-    """`rows=best`: the best score of each agent; `metric=<key>`: a column of another metric; `from=<n>`: the page after so many scores."""
+    """`rows=best`: the best score of each agent; `metric=<key>`: a column of another metric, and mean and median rank over all that are shown;
+    `lower=<key>`: less of that metric is better; `order=mean|median`: by that rank; `from=<n>`: the page after so many scores."""
     found = Benchmark.objects.find(benchmark)
     contracts = contracts_of(found)
     contract = contracts[0] if contracts else None
@@ -47,6 +48,10 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
         "chips": _chips(board.view),
         "columns": _columns(board),
+        "heads": _heads(board.view),
+        "orders": [
+            (words, address(replace(board.view, order=order, start=0)), board.view.order == order) for words, order in ORDER_CHOICES
+        ],
         "address": address(board.view),
         "next_page": address(replace(board.view, start=board.last)) if board.last < board.total else "",
         "first_page": address(replace(board.view, start=0)) if board.view.start else "",
@@ -66,7 +71,9 @@ def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
     def piece(cursor: str) -> Piece:
         return [*(_score_cells(score) for score in board.scores), *(_unscored_cells(board, row) for row in board.unscored.rows)], ""
 
-    head = (*CSV_HEAD, *(cell for name in board.view.metrics for cell in (name, f"{name}, standard error")))
+    head = (*CSV_HEAD, *(cell for name in board.view.metrics for cell in (name, f"{name}, standard error", f"{name}, rank")))
+    if board.view.metrics:
+        head = (*head, "mean rank", "median rank")
     return csv_file(f"{request.workspace.slug}-{found.slug}", head, piece, workspace_id=request.workspace.pk)
 
 
@@ -74,6 +81,8 @@ def address(view: BoardView) -> str:
     """The query string that asks for this view; always starts with `?`."""
     asked: list[tuple[str, str]] = [("rows", "best")] if view.is_best else []
     asked += [("metric", name) for name in view.metrics]
+    asked += [("lower", name) for name in view.lower]
+    asked += [("order", view.order)] if view.order != BY_SCORE and view.metrics else []
     return "?" + urlencode([*asked, ("from", str(view.start))] if view.start else asked)
 
 
@@ -83,7 +92,13 @@ def _board(request: PageRequest, found: Benchmark) -> Scoreboard:
         return Scoreboard(contract=None)
     start = request.GET.get("from", "")
     place = int(start) if start.isascii() and start.isdigit() and len(start) < 8 else 0
-    view = BoardView(request.GET.get("rows") == "best", tuple(request.GET.getlist("metric")), min(place, FARTHEST))
+    view = BoardView(
+        is_best=request.GET.get("rows") == "best",
+        metrics=tuple(request.GET.getlist("metric")),
+        lower=tuple(request.GET.getlist("lower")),
+        order=request.GET.get("order", BY_SCORE),
+        start=min(place, FARTHEST),
+    )
     return scoreboard(found, view)
 
 
@@ -104,6 +119,16 @@ def _drawn(board: Scoreboard) -> Intervals:
 def _chips(view: BoardView) -> list[tuple[str, str, bool]]:
     """(words, address, is chosen)"""
     return [(words, address(replace(view, is_best=best, start=0)), view.is_best is best) for words, best in CHOICES]
+
+
+def _heads(view: BoardView) -> list[tuple[str, bool, str]]:
+    """Each chosen column: its name, whether less of it is better, and the address that reads it the other way."""
+    heads = []
+    for name in view.metrics:
+        is_lower = name in view.lower
+        lower = tuple(other for other in view.lower if other != name) if is_lower else (*view.lower, name)
+        heads.append((name, is_lower, address(replace(view, lower=lower, start=0))))
+    return heads
 
 
 def _columns(board: Scoreboard) -> list[tuple[str, str, bool]]:
@@ -127,8 +152,18 @@ def _score_cells(score: Score) -> Sequence[Cell]:
         None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, made.agent.slug,
         made.agent_version.number, made.public_id, row.run.isolation, row.contract.version, row.run.status,
         "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
-        *(cell for other in score.others for cell in (other.value, other.standard_error)),
+        *_other_cells(score),
     )  # fmt: skip
+
+
+def _other_cells(score: Score) -> list[Cell]:
+    """Each other metric with its error and its rank, then mean and median rank."""
+    if not score.others:
+        return []
+    ranks, cells = score.ranks, list[Cell]()
+    for at, other in enumerate(score.others, start=1):
+        cells += [other.value, other.standard_error, None if ranks is None else ranks.of[at]]
+    return [*cells, *((None, None) if ranks is None else (ranks.mean, ranks.median))]
 
 
 def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
@@ -137,7 +172,7 @@ def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
     return (
         None, None, run.public_id, run.name, None, None, None, None, None, run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
         board.contract.version if board.contract is not None else None, run.status, row.reason, ended,
-        *(None for _ in board.view.metrics for _ in range(2)),
+        *(None for _ in board.view.metrics for _ in range(3)), *((None, None) if board.view.metrics else ()),
     )  # fmt: skip
 
 

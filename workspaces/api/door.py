@@ -180,7 +180,7 @@ def _carry_out(request: ApiRequest, operation: Operation, captured: dict[str, st
     streams, telemetry = _door(operation)["streams"], _door(operation)["telemetry"]
     if not streams and _body_bytes(request) > settings.API_BODY_BYTES:
         return problem(413, f"A request body may have {settings.API_BODY_BYTES:,} bytes; files go to the routes that take uploads.")
-    faults = _query_faults(request, query_keys(operation))
+    faults = _query_faults(request, query_keys(operation), query_lists(operation))
     if faults:
         return problem(422, "The request cannot be read as it stands.", errors=faults)
     # A run's token only: whoever else calls such a route is denied, and the denial is a transaction of its own.
@@ -193,11 +193,18 @@ def query_keys(operation: Operation) -> list[str]:
     return [key for model in operation.models if model.__ninja_param_source__ == "query" for key in model.__ninja_flatten_map__]
 
 
-def _query_faults(request: HttpRequest, known: list[str]) -> list[dict[str, Any]]:
-    """What the query string says that no one would hear: keys unknown here, and keys given twice."""
+def query_lists(operation: Operation) -> set[str]:
+    """Those of them that may be given several times."""
+    return {key for model in operation.models if model.__ninja_param_source__ == "query" for key in model.__ninja_collection_fields__}
+
+
+def _query_faults(request: HttpRequest, known: list[str], lists: set[str]) -> list[dict[str, Any]]:
+    """What the query string says that no one would hear: keys unknown here, and keys given twice that are no list."""
     takes = f"this address takes {', '.join(known)}" if known else "this address takes no query"
     faults = [{"field": key[:100], "message": f"Unknown; {takes}."} for key in request.GET if key not in known]
-    return faults + [{"field": key, "message": "Given more than once."} for key in known if len(request.GET.getlist(key)) > 1]
+    return faults + [
+        {"field": key, "message": "Given more than once."} for key in known if key not in lists and len(request.GET.getlist(key)) > 1
+    ]
 
 
 def _body_bytes(request: HttpRequest) -> int:
