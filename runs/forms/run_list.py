@@ -11,7 +11,7 @@ from runs.queries.run_columns import LONGEST_NAME
 from runs.queries.run_list import GROUPS, Choices, RunFilter
 from runs.queries.run_order import known_sort
 
-GROUP_WORDS = {"waiting": "waiting", "active": "under way", "ended": "ended", "failures": "failed in some way"}
+GROUP_WORDS = {"waiting": "waiting", "active": "under way", "open": "not ended", "ended": "ended", "failures": "failed in some way"}
 NAMES = {
     "q": "name",
     "status": "state",

@@ -23,6 +23,7 @@ FAILURES = frozenset({R.FAILED, R.TIMED_OUT, R.ABORTED, R.LOST})
 GROUPS: dict[str, frozenset[RunStatus]] = {
     "waiting": frozenset({R.DRAFT, R.AWAITING_APPROVAL, R.QUEUED, R.AWAITING_INPUT}),
     "active": ACTIVE,
+    "open": frozenset(RunStatus) - TERMINAL,
     "ended": TERMINAL,
     "failures": FAILURES,
 }

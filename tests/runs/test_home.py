@@ -1,7 +1,5 @@
 """The home page: objective with its best under the current contract, budget burn, what is blocked and why, and live parts."""
 
-import re
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -70,8 +68,10 @@ def test_budget_shows_what_is_reserved_and_when_it_ends(laboratory: Laboratory) 
     with laboratory.opened():
         launch(laboratory, gpu_ms=2 * 3_600_000)
     body = home(laboratory)
-    assert "of 100 GPU-hours committed" in body
-    assert re.search(r'Reserved by 1 run</dt><dd><a class="plain" href="/workspaces/lab/ledger/">2</a></dd>', body)
+    ledger, limits = '<a class="plain" href="/workspaces/lab/ledger/">', '<a class="plain" href="/workspaces/lab/budget/">'
+    assert f"{ledger}<b>2</b></a> of {limits}100 GPU-hours</a> committed" in body
+    reserved = '<a class="plain" href="/workspaces/lab/runs/?status=open">1 run</a>'
+    assert f"Reserved by {reserved}</dt><dd>{ledger}2</a></dd>" in body
     assert "Europe/Berlin" in body
 
 
