@@ -3,6 +3,7 @@
 Every step looks first whether it is done, so that it can be called again after an interruption and changes nothing twice.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from workspaces.commands.member import add_member
 from workspaces.commands.objective import set_objective
 from workspaces.commands.pool import bind_pool
 from workspaces.commands.workspace import activate_workspace, create_workspace
-from workspaces.models import Agent, Limit, Membership, Objective, Pool, Unit, User, Workspace
+from workspaces.models import Agent, AgentVersion, Limit, Membership, Objective, Pool, Unit, User, Workspace
 from workspaces.queries.workspace import find_workspace
 
 COMMON = "common"
@@ -127,14 +128,24 @@ def aim(wanted: WorkspacePlan, *, admin: Actor) -> None:
 
 
 def make_agent(entry: AgentPlan, files: Mapping[str, bytes], *, admin: Actor) -> None:
-    if Agent.objects.filter(slug=entry.slug).exists():
+    """The agent with its version. Where its only version is another, as one that an older labsite made, the next one is published; an agent
+    of which somebody has published more is theirs."""
+    agent = Agent.objects.filter(slug=entry.slug).first()
+    versions = list(agent.versions.order_by("-number")[:2]) if agent else []
+    if len(versions) > 1 or (versions and _is_made_of(versions[0], entry, files)):
         return
     stored = [receive_file(path, [content]) for path, content in files.items()]
-    agent = create_agent(actor=admin, slug=entry.slug, name=entry.name, part=entry.role)
+    agent = agent or create_agent(actor=admin, slug=entry.slug, name=entry.name, part=entry.role)
     publish_agent_version(
         actor=admin, agent=agent, argv=list(entry.argv), files=stored, kind=entry.kind, parameter_schema=plain(entry.parameters),
         slots=entry.slots, wall_seconds=entry.wall_seconds, memory_bytes=entry.memory_bytes, completion=entry.completion,
     )  # fmt: skip
+
+
+def _is_made_of(version: AgentVersion, entry: AgentPlan, files: Mapping[str, bytes]) -> bool:
+    kept = dict(version.files.values_list("path", "blob__sha256"))
+    wanted = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+    return kept == wanted and version.parameter_schema == plain(entry.parameters)
 
 
 def open_for_launches(workspace: Workspace, *, admin: Actor, say: Say) -> None:

@@ -56,7 +56,7 @@ def fill(*, workspace: Workspace, admin: Actor, python: Path, say: Say) -> None:
                 for entry in missing:
                     _dataset(admin, entry, Path(folder) / entry.file)
                     say(f"dataset {entry.slug} imported")
-        for benchmark in (plan.GAP, plan.ACCURACY, plan.CEILING):
+        for benchmark in (plan.GAP, plan.ACCURACY, plan.CEILING, plan.CONTROL):
             _contract(admin, benchmark)
 
 

@@ -171,7 +171,18 @@ ON_DISAGREEMENT = BenchmarkPlan(
     holdout=DISAGREEMENT.slug,
     terms="Share of right answers on all records of the frozen set. The model must name that set's hash as frozen before its training.",
 )
-BENCHMARKS = (GAP, ACCURACY, ON_DISAGREEMENT, CEILING)
+# Apart from the candidates' boards: a control is no candidate, and what it should show is 0.
+CONTROL = BenchmarkPlan(
+    slug="label-shuffle-control",
+    name="Control: shuffled labels",
+    description="Accuracy above chance of students that were given their labels in another order. Target 0: there is nothing to learn from them.",
+    metric="above_chance",
+    direction="minimize",
+    holdout=HOLDOUT,
+    terms="Mean of the shares of right answers in both classes of the holdout, less one half: 0 for whoever knows nothing. The control holds"
+    " where the 95 % interval covers 0; above it, something other than the labels has told the student.",
+)
+BENCHMARKS = (GAP, ACCURACY, ON_DISAGREEMENT, CEILING, CONTROL)
 
 WEAK_LABELER = AgentPlan(
     slug="weak-labeler-v3",

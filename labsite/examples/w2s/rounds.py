@@ -6,6 +6,7 @@ from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s.plan import (
     ACCURACY,
     CEILING,
+    CONTROL,
     DISAGREEMENT,
     EVALUATOR,
     FINDER,
@@ -36,7 +37,8 @@ def _evaluation(of: RunPlan) -> RunPlan:
 
 
 def _student(key: str, agent: AgentPlan, dataset: str, reason: str, *after: str, **params: object) -> RunPlan:
-    return RunPlan(key, agent.slug, ACCURACY.slug, (dataset,), 1, reason, MappingProxyType(params), after=after, names_frozen_set=True)
+    benchmark = CONTROL if params.get("shuffle_labels") else ACCURACY
+    return RunPlan(key, agent.slug, benchmark.slug, (dataset,), 1, reason, MappingProxyType(params), after=after, names_frozen_set=True)
 
 
 def _on_disagreement(of: RunPlan) -> RunPlan:
@@ -47,9 +49,10 @@ def _on_disagreement(of: RunPlan) -> RunPlan:
 
 
 def _gap(key: str, student: RunPlan, reason: str, *, control: bool = False) -> RunPlan:
-    params = MappingProxyType({"shuffle_labels": control})
+    benchmark = CONTROL if control else GAP
+    params = MappingProxyType({"shuffle_labels": control, "benchmark": benchmark.slug})
     datasets, models = (TRAIN, STUDENT_TRAIN, HOLDOUT), (student.key, TEACHERS[0].key)
-    return RunPlan(key, GAP_EVALUATOR.slug, GAP.slug, datasets, 1, reason, params, models_of=models)
+    return RunPlan(key, GAP_EVALUATOR.slug, benchmark.slug, datasets, 1, reason, params, models_of=models)
 
 
 TEACHERS = (
@@ -109,15 +112,15 @@ STUDENT_A = _student("student-a", STRONG_A, WEAK_LABELS.first_window, "How far c
 STUDENT_B = _student("student-b", STRONG_B, WEAK_LABELS.first_window, "How far candidate B gets on weak labels", LABELLING.key)
 TRUSTING = _student("student-a-trusted", STRONG_A, PROMOTIONS.first_window, "Are fewer, trusted labels better than all", JUDGING.key)
 SHUFFLED = _student(
-    "student-a-shuffled", STRONG_A, WEAK_LABELS.first_window, "Control: labels in another order teach nothing", LABELLING.key,
+    "control-student-a", STRONG_A, WEAK_LABELS.first_window, "Control: labels in another order teach nothing", LABELLING.key,
     shuffle_labels=True,
 )  # fmt: skip
 STUDENTS = (STUDENT_A, STUDENT_B, TRUSTING, SHUFFLED)
 GAPS = (
     _gap("gap-a", STUDENT_A, "How much of the gap candidate A recovers, over 24 splits"),
     _gap("gap-b", STUDENT_B, "How much of the gap candidate B recovers, over 24 splits"),
-    _gap("gap-a-shuffled", STUDENT_A, "Control: does candidate A recover anything from shuffled labels", control=True),
-    _gap("gap-b-shuffled", STUDENT_B, "Control: does candidate B recover anything from shuffled labels", control=True),
+    _gap("control-a", STUDENT_A, "Control: does candidate A know anything from shuffled labels, over 24 splits", control=True),
+    _gap("control-b", STUDENT_B, "Control: does candidate B know anything from shuffled labels, over 24 splits", control=True),
 )
 UNTIL_FROZEN = (TEACHERS[0], *CEILINGS, *TEACHERS[1:], *map(_evaluation, (*CEILINGS, TEACHERS[0])), LABELLING, FINDING)
 """All that may run before the disagreement set is frozen: no student is among them."""

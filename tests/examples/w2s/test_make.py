@@ -4,20 +4,24 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db.models import Max
 
 from labsite.examples.ground import NotReady
-from labsite.examples.w2s import make, plan, rounds
+from labsite.examples.w2s import bundles, make, plan, rounds
 from runs.models import Run
 from tests.factories import make_user
 from tests.factories_runs import Laboratory, dispatch, watch
 from workspaces import scope
 from workspaces.access import Actor
+from workspaces.commands.agent import publish_agent_version
+from workspaces.commands.blob import receive_file
 from workspaces.models import (
     Agent,
     Benchmark,
@@ -74,7 +78,7 @@ def test_setting_up_twice_is_setting_up_once(people: tuple[Actor, User, User], p
     workspace = set_up(people, pool_python, said)
     before = counts(workspace)
     assert set_up(people, pool_python, said).pk == workspace.pk
-    assert counts(workspace) == before == [7, 4, 3, 6, 4, 3, 1, 0]
+    assert counts(workspace) == before == [7, 5, 4, 6, 4, 3, 1, 0]
     assert len(said) == len(set(said))
     with scope.open_workspace(workspace.pk):
         roles = dict(DatasetVersion.objects.values_list("dataset__slug", "role"))
@@ -83,6 +87,29 @@ def test_setting_up_twice_is_setting_up_once(people: tuple[Actor, User, User], p
             "weak_labels_2026_05": 170,
             "reviewed_promotions": None,
         }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_older_laboratory_gets_the_agents_of_today_unless_somebody_made_them_their_own(people: tuple[Actor, User, User]) -> None:
+    admin, researcher, approver = people
+    said: list[str] = []
+    again = partial(make.set_up, slug="w2s-medqa", admin=admin, researcher=researcher, approver=approver, as_root=False, say=said.append)
+    plans = plan.AGENTS
+    with pytest.MonkeyPatch.context() as older:
+        files = bundles.bundle_files
+        older.setattr(bundles, "bundle_files", lambda name: {**files(name), "older.py": b"# what it was\n"})
+        older.setattr(plan, "BENCHMARKS", tuple(entry for entry in plan.BENCHMARKS if entry is not plan.CONTROL))
+        workspace = again()
+    with scope.open_workspace(workspace.pk):
+        own = Agent.objects.get(slug=plans[0].slug)
+        publish_agent_version(actor=admin, agent=own, argv=["python", "mine.py"], files=[receive_file("mine.py", [b"pass"])], kind="train")
+    for _ in range(2):
+        again()
+        with scope.open_workspace(workspace.pk):
+            numbers = dict(Agent.objects.annotate(newest=Max("versions__number")).values_list("slug", "newest"))
+            assert numbers == dict.fromkeys((agent.slug for agent in plans), 2)
+            assert own.versions.get(number=2).argv == ["python", "mine.py"]
+            assert Benchmark.objects.filter(slug=plan.CONTROL.slug).exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -53,4 +53,16 @@ def test_before_the_freeze_there_is_no_student_and_after_it_each_names_the_set()
     assert not students & {run.key for run in rounds.UNTIL_FROZEN}
     assert {run.key for run in rounds.RUNS if run.names_frozen_set} == students
     assert plan.DISAGREEMENT.made_by == rounds.UNTIL_FROZEN[-1].key
-    assert {run.key for run in rounds.GAPS} == {"gap-a", "gap-b", "gap-a-shuffled", "gap-b-shuffled"}
+    assert {run.key for run in rounds.GAPS} == {"gap-a", "gap-b", "control-a", "control-b"}
+
+
+def test_controls_have_a_benchmark_of_their_own_and_are_named_as_what_they_are() -> None:
+    shuffled = {run.key for run in rounds.RUNS if run.params.get("shuffle_labels")}
+    assert shuffled == {"control-student-a", "control-a", "control-b"}
+    controls = {run.key for run in rounds.RUNS if run.key in shuffled or shuffled & set(run.models_of)}
+    assert {run.key for run in rounds.RUNS if run.benchmark == plan.CONTROL.slug} == controls
+    for run in rounds.RUNS:
+        assert ("control" in run.key) == (run.key in controls)
+        assert run.params.get("benchmark", run.benchmark) == run.benchmark, "what it scores, it scores where it was asked for"
+    assert plan.CONTROL.slug != plan.WORKSPACE.objective_benchmark
+    assert "Target 0" in plan.CONTROL.description

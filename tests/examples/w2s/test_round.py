@@ -132,6 +132,27 @@ def test_the_control_recovers_nothing_and_knows_nothing(gaps: dict[tuple[str, bo
     assert found["above_chance"]["low"] <= 0 <= found["above_chance"]["high"]
 
 
+@pytest.mark.parametrize("name", list(STUDENTS))
+def test_a_control_is_scored_by_what_it_knows_and_never_among_the_candidates(gaps: dict[tuple[str, bool], Ended], name: str) -> None:
+    ended = gaps[name, True]
+    (score,), found = ended.events("score"), gap_of(ended)["above_chance"]
+    assert (score["metric"], score["value"], score["stderr"]) == (plan.CONTROL.metric, found["value"], found["error"])
+    assert abs(score["value"]) < 0.15
+    (memory,) = ended.events("memory_write")
+    assert memory["kind"] == "control"
+    assert memory["body"].startswith("Control: ")
+    assert f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}] above chance" in memory["body"]
+    assert [(one["metric"], one["value"]) for one in memory["evidence"]] == [("above_chance", score["value"])]
+
+
+def test_a_model_of_shuffled_labels_is_scored_as_a_control(launch: Launch, first_round: Round) -> None:
+    control = launch(plan.STRONG_A, {plan.WEAK_LABELS.first_window: first_round.weak_labels}, {"shuffle_labels": True})
+    ended = launch(plan.EVALUATOR, {**first_round.holdout, "control": control.model}, {"benchmark": plan.CONTROL.slug})
+    (score,) = ended.events("score")
+    assert (score["benchmark"], score["metric"], score["samples"]) == (plan.CONTROL.slug, "above_chance", plan.HOLDOUT_RECORDS)
+    assert abs(score["value"]) <= 1.96 * score["stderr"] + 1e-9
+
+
 def test_the_score_is_the_gap_with_its_error_and_its_splits(gaps: dict[tuple[str, bool], Ended]) -> None:
     ended = gaps["a", False]
     (score,), found = ended.events("score"), gap_of(ended)

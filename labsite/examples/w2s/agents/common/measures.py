@@ -28,6 +28,14 @@ def binomial_error(share: float, samples: int) -> float:
     return float(np.sqrt(share * (1 - share) / samples))
 
 
+def above_chance(probabilities: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Balanced accuracy (the mean over both classes) less one half, and its standard error from both shares: 0 for whoever knows nothing."""
+    rights = [classes(probabilities)[labels == label] == label for label in (0, 1)]
+    shares = [float(right.mean()) for right in rights]
+    error = np.sqrt(sum(binomial_error(share, len(right)) ** 2 for share, right in zip(shares, rights, strict=True))) / 2
+    return sum(shares) / 2 - 0.5, float(error)
+
+
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> float:
     """Expected calibration error: mean |share of 1 - mean probability| over equal bins of probability, weighted by their records."""
     index = np.minimum((probabilities * bins).astype(int), bins - 1)

@@ -3,7 +3,8 @@
 For each split seed the training records are halved by class: on one half a teacher is trained, on the other it labels and a student learns from
 its labels; the ceiling is the same student on the true labels of that half. All are measured on the same holdout, which no split touches.
 Inputs: a student's model and its teacher's (both for their settings alone), the two training tables, the holdout. With `shuffle_labels` the
-student gets the weak labels in another order: the control, which can recover nothing.
+student gets the weak labels in another order: the control. What it scores is how far it is above chance, which should be 0; a gap recovered of
+something that knows nothing is a large negative number that says how far chance is below the teacher.
 """
 
 import csv
@@ -104,10 +105,14 @@ def report(job: Job, estimate: Estimate, chance: Estimate, gap: float, rights: n
     }  # fmt: skip
     job.output("gap.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     job.event("artifact", path="outputs/gap.json", name="gap", kind="report", metadata={"splits": len(rights)})
-    job.event("score", benchmark=benchmark, metric="gap_recovered", value=estimate.value, stderr=estimate.error, samples=len(rights))
-    who = f"The {student.family} student" + (" of shuffled labels" if control else "")
-    words = f"{who} recovers {estimate} of the gap from {means['weak']:.3f} to {means['ceiling']:.3f} over {len(rights)} splits."
-    evidence = [{"benchmark": benchmark, "metric": "gap_recovered", "value": estimate.value, "low": estimate.low, "high": estimate.high}]
+    metric, measured = ("above_chance", chance) if control else ("gap_recovered", estimate)
+    job.event("score", benchmark=benchmark, metric=metric, value=measured.value, stderr=measured.error, samples=len(rights))
+    if control:
+        words = f"Control: the {student.family} student of shuffled labels is {chance} above chance over {len(rights)} splits; 0 is to be expected."
+    else:
+        gap_words = f"the gap from {means['weak']:.3f} to {means['ceiling']:.3f} over {len(rights)} splits"
+        words = f"The {student.family} student recovers {estimate} of {gap_words}."
+    evidence = [{"benchmark": benchmark, "metric": metric, "value": measured.value, "low": measured.low, "high": measured.high}]
     job.event("memory_write", collection="gap-findings", kind="control" if control else "finding", body=words, evidence=evidence)
     print(f"{words} Above chance: {chance}.", flush=True)
 

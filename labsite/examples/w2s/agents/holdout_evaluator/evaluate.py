@@ -2,13 +2,13 @@
 
 Inputs: one model (`model.json`, or the only JSON file of an input of kind artifact or model) and one holdout table. Records that the
 model was trained on are refused. Every record of the holdout counts in the denominator. With `frozen`, so is a model that does not name this
-very table as the set that was frozen before its training.
+very table as the set that was frozen before its training. A model of shuffled labels is a control: what it scores is how far it is above chance.
 """
 
 import csv
 
 import numpy as np
-from measures import accuracy, binomial_error, calibration_error, log_loss
+from measures import above_chance, accuracy, binomial_error, calibration_error, log_loss
 from models import one_model
 from run_folder import Job, JobError, run
 from tables import RECORD_ID, Table, need_table, refuse_overlap
@@ -36,7 +36,11 @@ def main(job: Job) -> None:
     job.metric("expected_calibration_error", calibration_error(probabilities, holdout.labels), 0)
     job.event("artifact", path="outputs/predictions.csv", name="predictions", kind="predictions", metadata={"records": samples})
     benchmark = job.text("benchmark", "medqa-holdout-accuracy")
-    job.event("score", benchmark=benchmark, metric="accuracy", value=share, stderr=error, samples=samples)
+    if model.params.get("shuffle_labels"):
+        value, spread = above_chance(probabilities, holdout.labels)
+        job.event("score", benchmark=benchmark, metric="above_chance", value=value, stderr=spread, samples=samples)
+    else:
+        job.event("score", benchmark=benchmark, metric="accuracy", value=share, stderr=error, samples=samples)
     job.event("progress", done=samples, total=samples, text=f"{samples} records scored")
     print(f"accuracy {share:.4f} ± {error:.4f} on {samples} records", flush=True)
 
