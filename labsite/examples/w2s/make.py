@@ -95,7 +95,8 @@ def _launch(researcher: Actor, entry: plan.RunPlan) -> bool:
     ended = [_ended(name) for name in (*entry.models_of, *entry.after)]
     if not all(ended):
         return False
-    models = [Artifact.objects.filter(run__name=name, kind="model").latest("created_at").pk.hex for name in entry.models_of]
+    kinds = ("model", "control")
+    models = [Artifact.objects.filter(run__name=name, kind__in=kinds).latest("created_at").pk.hex for name in entry.models_of]
     params = plain(entry.params)
     if entry.names_frozen_set:
         params["frozen_set"] = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug, number=1).content_hash

@@ -8,6 +8,7 @@ import pytest
 
 from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s import plan, rounds
+from runs.queries.home_scores import PROMOTABLE
 from tests.examples.w2s.bundle import Ended, records, sha256
 from tests.examples.w2s.conftest import Launch, Round
 
@@ -182,6 +183,7 @@ def test_shuffled_labels_are_another_order_of_the_same(launch: Launch, first_rou
     control = launch(plan.STRONG_A, {plan.WEAK_LABELS.first_window: first_round.weak_labels}, {"shuffle_labels": True})
     (artifact,) = control.events("artifact")
     assert artifact["metadata"] == {"labels": "weak, shuffled", "records": plan.STUDENT_RECORDS}
+    assert artifact["kind"] not in PROMOTABLE, "home names no control as worth promoting"
     lost, kept = (right(launch, first_round, ended.model) for ended in (control, students["a"]))
     assert sum(lost.values()) < sum(kept.values()) - 10
 

@@ -38,4 +38,6 @@ def train_student(job: Job, family: str, name: str) -> None:
     assert classifier is not None
     model = Model(family, target, table.columns, classifier, job.seed, job.params, source_of(table.source), table.record_ids)
     model.write(job.output("model.json"))
-    job.event("artifact", path="outputs/model.json", name=name, kind="model", metadata={"labels": labels_are, "records": len(labels)})
+    # A control's model is of a kind of its own: nobody is to start from it.
+    kind = "control" if job.yes("shuffle_labels", False) else "model"
+    job.event("artifact", path="outputs/model.json", name=name, kind=kind, metadata={"labels": labels_are, "records": len(labels)})
