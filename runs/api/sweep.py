@@ -78,7 +78,7 @@ class SweepPage(Schema):
     next: str | None
 
 
-class MemberOut(Schema):
+class SweepMemberOut(Schema):
     member: int
     run_id: str
     status: str
@@ -93,7 +93,7 @@ class MemberOut(Schema):
 class MembersOut(Schema):
     metric: str
     direction: str
-    items: list[MemberOut]
+    items: list[SweepMemberOut]
     next: str | None
 
 

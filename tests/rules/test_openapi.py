@@ -1,11 +1,13 @@
 """The checked-in description of the API is the one that is served, and describes what callers need."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
+from ninja import Schema
 
 from labsite.api import api
 from labsite.management.commands.openapi import document
@@ -36,3 +38,19 @@ def test_an_operation_says_what_it_does(path: str, method: str, operation: dict[
 def test_operation_ids_are_unique() -> None:
     ids = [operation["operationId"] for _, _, operation in OPERATIONS]
     assert len(ids) == len(set(ids))
+
+
+def test_no_two_shapes_bear_one_name() -> None:
+    """The document has room for one shape of each name: of two it would describe the last, on the routes of both."""
+    named: dict[str, list[str]] = {}
+    for shape in subclasses(Schema):
+        if shape.__module__.split(".")[0] in ("labsite", "runs", "workspaces"):
+            named.setdefault(shape.__name__, []).append(shape.__module__)
+    assert len(named) > 50
+    assert {name: modules for name, modules in named.items() if len(modules) > 1} == {}
+
+
+def subclasses(parent: type[Schema]) -> Iterator[type[Schema]]:
+    for child in parent.__subclasses__():
+        yield child
+        yield from subclasses(child)

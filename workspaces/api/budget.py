@@ -31,7 +31,7 @@ class LimitIn(Body):
     reason: Line = Field("", max_length=1000)
 
 
-class ReasonIn(Body):
+class RemovalIn(Body):
     reason: Line = Field(min_length=1, max_length=1000)
 
 
@@ -79,7 +79,7 @@ def get_budget(request: ApiRequest, limit: str) -> Any:
 
 
 @routes.post("/budgets/{limit}/remove", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, response=LimitList)
-def remove_budget(request: ApiRequest, limit: str, body: ReasonIn) -> Any:
+def remove_budget(request: ApiRequest, limit: str, body: RemovalIn) -> Any:
     """Remove a limit, with a reason; the answer is what is left."""
     found = Limit.objects.find(limit)
     remove_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, reason=body.reason)

@@ -35,13 +35,13 @@ class WorkspaceList(Schema):
     next: str | None
 
 
-class StepOut(Schema):
+class MadeStepOut(Schema):
     did: str = Field(description="created, changed, kept (as a name), unchanged or ignored.")
     words: str
 
 
 class WorkspaceMade(WorkspaceOut):
-    steps: list[StepOut]
+    steps: list[MadeStepOut]
 
 
 class TokenOfMe(Schema):
