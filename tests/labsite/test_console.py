@@ -1,10 +1,12 @@
 """The console: for site operators only, who read nothing of what is in a workspace there."""
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import get_resolver
 
+from runs.queue import depths
 from tests.factories import make_user, make_workspace
 from tests.factories_people import bearer, make_operator, make_token, signed_in
 from workspaces import scope
@@ -148,3 +150,22 @@ def test_a_form_without_its_csrf_token_changes_nothing(db: None) -> None:
     client.force_login(operator.user)
     assert client.post("/console/engines/", {"slug": "x", "slots": "1"}).status_code == 403
     assert not Engine.objects.exists()
+
+
+def test_queues_and_health_are_said_in_words(console: Client) -> None:
+    page = " ".join(console.get("/console/").content.decode().split())
+    assert "<h1>Everything serves</h1>" in page
+    assert {name for name in ("collect", "default", "dispatch", "watch") if f"<dt>{name}</dt>" in page} == set(depths())
+    assert "jobs wait</dd>" in page
+    assert "not answering" not in page
+
+
+def test_a_queue_that_is_down_is_said_in_words(console: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for queue in settings.RQ_QUEUES.values():
+        monkeypatch.setitem(queue, "URL", "redis://127.0.0.1:1/0")
+    page = " ".join(console.get("/console/").content.decode().split())
+    assert "<h1>Not ready: queue</h1>" in page
+    assert "<dt>All</dt><dd>not answering</dd>" in page
+    assert "jobs wait" not in page
+    ready = console.get("/readyz")
+    assert (ready.status_code, ready.json()["missing"]) == (503, "queue")

@@ -10,7 +10,7 @@ import pytest
 
 from labsite.embedded.home import Home, StartError
 from labsite.embedded.servers import running_servers
-from labsite.embedded.serving_role import refuse_unfit_database
+from labsite.embedded.serving_role import OLDEST_VERSION, refuse_unfit_database
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,14 @@ def test_owner_and_superuser_may_not_serve(own_home: Home, role: str) -> None:
         serving(own_home, role)
 
 
-def test_an_old_server_is_refused(own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labsite.embedded.serving_role.OLDEST_VERSION", 19)
-    with pytest.raises(StartError, match=r"PostgreSQL 18\.\d+ is too old; labsite needs 19 or newer"):
+def test_a_server_older_than_15_is_refused(own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No such server is at hand: the connection says of the real one that it is older."""
+    assert OLDEST_VERSION == 15
+    monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", property(lambda self: 140_022))
+    with pytest.raises(StartError, match=r"PostgreSQL 14\.22 is too old; labsite needs 15 or newer"):
         serving(own_home)
+
+
+def test_the_oldest_server_may_serve(own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", property(lambda self: 150_000))
+    assert serving(own_home)

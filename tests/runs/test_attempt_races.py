@@ -123,6 +123,21 @@ SPENDS = (
 )
 
 
+def test_spend_beyond_its_limit_ends_the_run() -> None:
+    laboratory = make_laboratory(code=SPENDS.replace(b"('EUR', 'JPY')", b"('EUR', 'EUR')"))
+    with laboratory.opened():
+        set_limit(actor=laboratory.owner, unit=Unit.API_MICROS, window=Limit.Window.WEEK, amount=10**8, mode=Limit.Mode.STOP, reason="api")
+        run = launch(laboratory, api_micros=8_000_000)
+    done = drive(laboratory, run)
+    assert (done.status, done.reason_code, done.spent_api_micros) == ("failed", "budget_exceeded", 10_000_000)
+    assert done.reason == "The run's spend limit was reached."
+    with laboratory.opened():
+        attempt = Attempt.objects.get(run=run)
+        assert attempt.exit_reason == "spend_limit"
+        assert attempt.ended_at is not None
+        assert (attempt.ended_at - attempt.created_at).total_seconds() < 45, "the program slept to its end"
+
+
 @pytest.mark.parametrize("is_by_api", [False, True])
 def test_spend_in_another_currency_is_not_added_and_ends_the_run(is_by_api: bool) -> None:
     laboratory = make_laboratory(code=WAITS if is_by_api else SPENDS)

@@ -20,7 +20,8 @@ from tests.factories_registry import make_agent_version
 from tests.factories_runs import HOUR, dispatch, drive, launch, make_laboratory, watch
 from tests.runs.attempts import DEAF, WAITS, content, folder_of, in_threads, kept, let_go, levels, settled, started, until
 from workspaces.audit import Refusal
-from workspaces.models import AuditEvent, EngineSlot
+from workspaces.commands.pool import unbind_pool
+from workspaces.models import AuditEvent, EngineSlot, Pool
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
@@ -190,6 +191,37 @@ def test_a_run_that_failed_says_the_last_words_of_its_program() -> None:
     done = drive(laboratory, run)
     assert done.status == "failed"
     assert done.reason == "The program ended with exit code 1. It said: refused: no train table among the inputs"
+
+
+def test_a_bundle_without_its_package_says_which_one_is_missing() -> None:
+    laboratory = make_laboratory(code=b"import no_such_package\n")
+    with laboratory.opened():
+        run = launch(laboratory)
+    done = drive(laboratory, run)
+    assert done.status == "failed"
+    assert "No module named 'no_such_package'" in done.reason
+
+
+def test_what_runs_on_a_pool_that_is_unbound_goes_on_to_its_end_and_nothing_new_starts() -> None:
+    laboratory = make_laboratory(code=WAITS, slots=1)
+    run, attempt = started(laboratory)
+    with laboratory.opened():
+        waiting = launch(laboratory)
+        unbind_pool(actor=laboratory.owner, pool=Pool.objects.get(), reason="repairs")
+        with pytest.raises(Refusal, match="local takes no new work"):
+            launch(laboratory, pool="local")
+    dispatch(laboratory)
+    watch(laboratory)
+    with laboratory.opened():
+        run.refresh_from_db()
+        assert run.status == RunStatus.RUNNING
+    let_go(laboratory, run)
+    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
+    dispatch(laboratory)
+    with laboratory.opened():
+        assert list(Attempt.objects.values_list("pk", flat=True)) == [attempt.pk], "a run was started on a pool that takes no work"
+        waiting.refresh_from_db()
+        assert waiting.status == RunStatus.QUEUED
 
 
 SCORES = b"""

@@ -153,3 +153,11 @@ def test_pools_of_elsewhere_and_missing_agents(lab: tuple[Workspace, Client]) ->
     assert client.get(f"{BASE}/nobody").status_code == 404
     with scope.open_workspace(lab[0].pk):
         assert Agent.objects.count() == 1
+
+
+def test_the_tools_of_a_version_are_shown(lab: tuple[Workspace, Client]) -> None:
+    client = lab[1]
+    answer = post(client, "/policy-runner/versions", version(tools=["gtp", "gnugo", "gtp"]))
+    assert answer.json()["tools"] == ["gnugo", "gtp"]
+    page = " ".join(client.get("/workspaces/lab/agents/policy-runner/").content.decode().split())
+    assert '<dt>Tools</dt> <dd class="mono"> gnugo, gtp </dd>' in page

@@ -1,5 +1,7 @@
 """Groups of people: principals like persons, kept by site operators, never a way around the last owner."""
 
+import re
+
 import pytest
 
 from tests.factories import make_user, make_workspace
@@ -85,3 +87,25 @@ def test_the_members_page_says_how_each_came_by_it() -> None:
     assert "only run" in page
     assert "launch run: only for run" in page
     assert "transfer: yes" in page
+
+
+@pytest.mark.django_db
+def test_the_members_page_names_who_can_create_administer_archive_and_transfer() -> None:
+    workspace, owner = make_workspace()
+    make_user("maker", "create_workspace")
+    admin, ada = make_user("adam"), make_user("ada")
+    leads = make_group(make_operator(), "Leads", ada)
+    with scope.open_workspace(workspace.pk):
+        add_member(actor=owner, user=admin, role=Role.ADMIN)
+        add_member(actor=owner, user=make_user("rita"), role=Role.RESEARCHER)
+        add_member(actor=owner, group=leads, role=Role.OWNER)
+    page = signed_in(owner).get("/workspaces/lab/members/").content.decode()
+    card = page[page.index("Who can …") :]
+    card = card[: card.index("</dl>")]
+    told = [" ".join(re.sub(r"<[^>]+>", " ", line).split()) for line in re.split(r"<dt>", card)[1:]]
+    assert told == [
+        "create workspaces in this installation Lab-Owner, Maker",
+        "administer it: settings, members, budgets Ada, Adam, Lab-Owner",
+        "archive it Ada, Adam, Lab-Owner",
+        "transfer or delete it Ada, Lab-Owner",
+    ]

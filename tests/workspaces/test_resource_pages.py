@@ -173,6 +173,16 @@ def test_pools_on_the_api_and_one_default(lab: Lab) -> None:
         assert Pool.objects.filter(is_default=True).count() == 1
 
 
+def test_a_second_pool_is_shown_beside_the_first(lab: Lab) -> None:
+    form = {"engine": "box", "slots": "4", "isolation": "user", "gpus_per_slot": "0.25", "price": "1.5", "currency": "EUR"}
+    for slug, slots in (("local", "4"), ("night", "2")):
+        assert lab.post(f"{BASE}pools/new/", {**form, "slug": slug, "slots": slots}).status_code == 303
+    page = lab.get(f"{BASE}pools/")
+    for slug in ("local", "night"):
+        assert f'href="{BASE}pools/{slug}/"' in page
+    assert "night can take 2 slots of work" in " ".join(lab.get(f"{BASE}pools/night/").split())
+
+
 def test_the_objective_is_followed_by_the_next_and_stays_on_record(lab: Lab) -> None:
     with scope.open_workspace(lab.workspace.pk):
         create_benchmark(actor=lab.owner, slug="elo")

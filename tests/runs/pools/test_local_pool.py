@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import socket
 import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from django.conf import settings
 
 from runs.pools.base import Order, PoolError, Status
 from runs.pools.folder import remove_tree
@@ -23,7 +26,7 @@ CONFINED = [Isolation.USER, Isolation.NAMESPACE]
 
 # Tries everything, prints what worked.
 THIEF = """
-import json, os, sys
+import json, os, socket, sys
 run, worked = os.environ["LABSITE_RUN_DIR"], []
 def attempt(name, act):
     try:
@@ -48,6 +51,11 @@ for pid in os.listdir("/proc"):
         attempt("root of " + pid, lambda: os.listdir(f"/proc/{pid}/root"))
         attempt("signal " + pid, lambda: os.kill(int(pid), 0) if int(pid) > 2 else os.kill(-10**9, 0))
 attempt("write outside", lambda: open("/var/lib/labsite-test", "w"))
+for path in sys.argv[1:]:
+    if path.startswith("port "):
+        attempt("connect to " + path, lambda: socket.create_connection(("127.0.0.1", int(path[5:])), 5))
+    else:
+        attempt("connect to " + path, lambda: socket.socket(socket.AF_UNIX).connect(path))
 print(json.dumps(worked))
 """
 
@@ -92,6 +100,18 @@ class TestLocalPool(Conformance):
     """The whole common suite."""
 
 
+def servers() -> list[str]:
+    """Sockets of the PostgreSQL and the Valkey that these tests stand on, and the ports they would have; each socket takes us in."""
+    database = settings.DATABASES["default"]
+    queue = urlsplit(settings.RQ_QUEUES["dispatch"]["URL"])
+    port = int(database["PORT"] or 5432)
+    sockets = [f"{database['HOST']}/.s.PGSQL.{port}", unquote(queue.path)]
+    for path in sockets:
+        with socket.socket(socket.AF_UNIX) as ours:
+            ours.connect(path)
+    return [*sockets, f"port {port}", f"port {queue.port or 6379}"]
+
+
 def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
     other = confined.start(
         confined.order("import time; open('../outputs/weights', 'w').write('x'); print('up', flush=True); time.sleep(60)")
@@ -101,7 +121,7 @@ def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
         Path(confined.spec["hidden"]).chmod(0o755)  # open to all: only the mount hides it
     folder = confined.folder(other)
     targets = [confined.spec["hidden"], confined.spec["hidden"] + "/key", str(confined.store), str(folder), str(folder / "outputs/weights")]
-    targets += [str(folder.parent), str(folder.parent.parent), confined.spec["root"] + "/uids"]
+    targets += [str(folder.parent), str(folder.parent.parent), confined.spec["root"] + "/uids", *servers()]
     order, seen = confined.run(THIEF, *targets, inputs=(confined.dataset("medqa", "1"),))
     confined.pool.cancel(other.workspace, other.key, grace_seconds=0)
     confined.ended(other)
