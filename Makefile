@@ -32,8 +32,11 @@ check: .venv/installed-dev
 	echo "djlint";         $(BIN)/djlint --lint --profile django --quiet templates
 	echo "makemigrations"; $(AROUND) $(BIN)/python manage.py makemigrations --check --dry-run
 
+# Goes through all, and fails where a script missed its target.
 bench: .venv/installed-dev
-	@for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS); done
+	@code=0
+	for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS) || code=1; done
+	exit $$code
 
 # Writes the checked-in tables anew (role_routes.txt, query_counts.json, docs/openapi.json, docs/export.md); look at the difference before committing it.
 baselines: .venv/installed-dev

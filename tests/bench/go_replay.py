@@ -11,11 +11,12 @@ from pathlib import Path
 
 from labsite.examples.autogo import plan
 from tests.examples.autogo.bundle import lines, pool_python, start
+from tests.targets import judged, leave
 
 GAMES = 2000
 
 
-def main() -> int:
+def main() -> None:
     games = int(sys.argv[1]) if len(sys.argv) > 1 else GAMES
     failed = False
     with tempfile.TemporaryDirectory(prefix="go-replay-") as folder:
@@ -26,9 +27,9 @@ def main() -> int:
             notes = [event["text"] for event in lines(run.folder / "events.jsonl") if event["type"] == "note"]
             print(f"{size}x{size}: {' '.join(notes) or run.stderr.strip()} ({time.monotonic() - began:.0f} s)", flush=True)
             failed |= run.code != 0
-    print(f"target: no disagreement: {'MISSED' if failed else 'met'}")
-    return int(failed)
+    print(f"target: no disagreement: {judged('no disagreement', not failed)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
+    leave()

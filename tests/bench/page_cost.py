@@ -28,6 +28,7 @@ from django.test.utils import CaptureQueriesContext, override_settings  # noqa: 
 from runs.models import Run  # noqa: E402
 from tests.factories_pages import add_artifact, add_attempt, add_series, client_of, copy_runs, score_runs, see, set_run  # noqa: E402
 from tests.factories_runs import Laboratory, launch, make_laboratory  # noqa: E402
+from tests.targets import judged, leave  # noqa: E402
 
 RUNS = 10_000
 PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
@@ -113,14 +114,16 @@ def main(requests: int, *, is_profiled: bool) -> None:
     crowded = {name: measure(client, pages[name], requests) for name in ("home", "runs")}
     for name, (cost, statements) in found.items():
         one = "(one object)" in name
-        verdict = f"target {ONE_MS:.0f} ms: {'met' if cost <= ONE_MS else 'MISSED'}" if one else ""
+        verdict = f"target {ONE_MS:.0f} ms: {judged(name, cost <= ONE_MS)}" if one else ""
         print(f"{name:34} {cost:8.1f} ms {statements:4} statements   {verdict}")
     for name, (cost, statements) in wrote.items():
         print(f"{name:34} {cost:8.1f} ms {statements or '':4} {'statements' if statements else ''}")
     for name, (cost, statements) in crowded.items():
         print(f"{f'{name}, {RUNS:,} runs':34} {cost:8.1f} ms {statements:4} statements   / few runs {cost / found[name][0]:.2f}")
     ratio = crowded["home"][0] / statistics.median(cost for name, (cost, _) in found.items() if "(one object)" in name)
-    print(f"{'home crowded / median one object':34} {ratio:8.2f}      target {HOME_RATIO:.0f}: {'met' if ratio < HOME_RATIO else 'MISSED'}")
+    print(
+        f"{'home crowded / median one object':34} {ratio:8.2f}      target {HOME_RATIO:.0f}: {judged('home, crowded', ratio < HOME_RATIO)}"
+    )
     if is_profiled:
         for name in ("run (one object)", "home"):
             with cProfile.Profile() as profile:
@@ -134,3 +137,4 @@ if __name__ == "__main__":
     numbers = [word for word in sys.argv[1:] if word.isdigit()]
     with override_settings(STORAGES=PLAIN):
         main(int(numbers[0]) if numbers else 20, is_profiled="--profile" in sys.argv)
+    leave()

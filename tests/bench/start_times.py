@@ -9,6 +9,7 @@ import time
 import urllib.request
 
 from tests.installation import Installation
+from tests.targets import judged, leave
 
 
 def started(labsite: Installation) -> float:
@@ -29,9 +30,10 @@ def main() -> None:
     finally:
         labsite.__exit__(None, None, None)
     for name, found, target in (("first start -> page", first, 45), ("second start -> page", second, 10)):
-        print(f"{name:34} {found:8.1f} s     target {target} s: {'met' if found <= target else 'MISSED'}")
+        print(f"{name:34} {found:8.1f} s     target {target} s: {judged(name, found <= target)}")
     print(f"{'first start / second start':34} {first / second:8.1f}")
 
 
 if __name__ == "__main__":
     main()
+    leave()

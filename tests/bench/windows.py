@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from tests.targets import judged, leave
 from workspaces.windows import Window, month_of, week_of
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Santiago")
@@ -39,8 +40,9 @@ def main() -> None:
         cost = timeit.timeit(lambda: week_of(now, zone, 0), number=2000)  # noqa: B023  # called at once
         count = sum(count for count, _ in weeks)
         print(f"{zone:34} {count:5} weeks, {months[0]} months, {torn} torn   finding one / converting an instant {cost / bare:5.1f}")
-    print(f"{'ten years in five zones tile':34} {'met' if not torn_in_all else 'MISSED'}")
+    print(f"{'ten years in five zones tile':34} {judged('windows', not torn_in_all)}")
 
 
 if __name__ == "__main__":
     main()
+    leave()

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import django_rq
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from runs.pools.base import Order, PoolError, Status
 from runs.pools.folder import remove_tree
@@ -52,10 +54,7 @@ for pid in os.listdir("/proc"):
         attempt("signal " + pid, lambda: os.kill(int(pid), 0) if int(pid) > 2 else os.kill(-10**9, 0))
 attempt("write outside", lambda: open("/var/lib/labsite-test", "w"))
 for path in sys.argv[1:]:
-    if path.startswith("port "):
-        attempt("connect to " + path, lambda: socket.create_connection(("127.0.0.1", int(path[5:])), 5))
-    else:
-        attempt("connect to " + path, lambda: socket.socket(socket.AF_UNIX).connect(path))
+    attempt("connect to " + path, lambda: socket.socket(socket.AF_UNIX).connect(path))
 print(json.dumps(worked))
 """
 
@@ -101,15 +100,22 @@ class TestLocalPool(Conformance):
 
 
 def servers() -> list[str]:
-    """Sockets of the PostgreSQL and the Valkey that these tests stand on, and the ports they would have; each socket takes us in."""
-    database = settings.DATABASES["default"]
-    queue = urlsplit(settings.RQ_QUEUES["dispatch"]["URL"])
-    port = int(database["PORT"] or 5432)
-    sockets = [f"{database['HOST']}/.s.PGSQL.{port}", unquote(queue.path)]
-    for path in sockets:
+    """Sockets of the PostgreSQL and the Valkey that these tests stand on; each takes us in."""
+    database, queue = settings.DATABASES["default"], urlsplit(settings.RQ_QUEUES["dispatch"]["URL"])
+    found = [f"{database['HOST']}/.s.PGSQL.{database['PORT'] or 5432}", unquote(queue.path)]
+    for path in found:
         with socket.socket(socket.AF_UNIX) as ours:
             ours.connect(path)
-    return [*sockets, f"port {port}", f"port {queue.port or 6379}"]
+    return found
+
+
+@pytest.mark.django_db
+def test_the_servers_have_no_port_that_a_run_could_connect_to() -> None:
+    """The network of runs is not isolated (THREAT_MODEL.md)."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW listen_addresses")
+        assert cursor.fetchone() == ("",)
+    assert django_rq.get_connection("dispatch").info("server")["tcp_port"] == 0
 
 
 def test_a_hostile_run_reaches_nothing(confined: Laboratory) -> None:
