@@ -1,7 +1,8 @@
 """Serve labsite on Debian's PostgreSQL and Redis, as the README's production page says: `python tests/drills/external_servers.py`.
 
 Needs `make system`. Starts both servers on free loopback ports in a temporary folder, makes the roles by hand, lets `manage.py up` serve
-on them, asks /readyz, checks that nothing embedded was started and that a serving role with BYPASSRLS is refused, and ends all.
+on them, asks /readyz, launches a run over the API and waits for its end, checks that nothing embedded was started and that a serving role
+with BYPASSRLS is refused, and ends all.
 Exit code 0 only where everything held.
 """
 
@@ -19,6 +20,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import redis
@@ -117,6 +119,43 @@ def start_up(environment: dict[str, str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
+def seconds_of_a_run(environment: dict[str, str]) -> float:
+    """From its launch over the API to its settled end, which must be a success."""
+    os.environ.update(environment, DJANGO_SETTINGS_MODULE="labsite.settings")
+    # Django reads its settings when it is first imported: after the servers are there.
+    import django  # noqa: PLC0415
+
+    django.setup()
+    from django.db import connection  # noqa: PLC0415
+
+    from tests.factories_runs import make_laboratory  # noqa: PLC0415
+    from workspaces.commands.token import create_token  # noqa: PLC0415
+
+    laboratory = make_laboratory(code=b"print('hello')\n", slots=2)
+    with laboratory.opened():
+        _, token = create_token(actor=laboratory.owner, name="drill", scopes=("run:read", "run:write"))
+    connection.close()
+    runs = f"http://127.0.0.1:{environment['LABSITE_PORT']}/api/v1/workspaces/lab/runs"
+    request = {"benchmark_id": "accuracy", "agent_id": "worker", "dataset_ids": ["table"], "budget": {"gpu_hours": 0.1}}
+    began = time.monotonic()
+    run = asked(runs, token, request)
+    while run["ended_at"] is None:
+        assert time.monotonic() - began < SECONDS, f"the run is still {run['status']}"
+        time.sleep(0.1)
+        run = asked(f"{runs}/{run['id']}", token)
+    assert (run["status"], run["reserved_gpu_ms"]) == ("succeeded", 0), run
+    assert run["spent_gpu_ms"] > 0
+    return time.monotonic() - began
+
+
+def asked(url: str, token: str, body: object = None) -> dict[str, Any]:
+    """The API's answer; to a POST where there is a body."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers)  # noqa: S310  # our own address
+    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        return dict(json.load(answer))
+
+
 def main() -> None:
     with ExitStack() as stack:
         place = Path(tempfile.mkdtemp(prefix="labsite-external-"))
@@ -127,10 +166,10 @@ def main() -> None:
         environment = inherited | make_roles(superuser) | {"REDIS_URL": stack.enter_context(debian_redis(place))}
         environment |= {"LABSITE_HOME": str(place / "home"), "LABSITE_RUNS": str(place / "runs"), "LABSITE_PORT": str(free_port())}
         environment |= {"LABSITE_EXAMPLES": "0"}
-        installed = place / "runs" / f"python-{pool_python.stamp()}" / "bin" / "python"  # this drill starts no run
-        installed.parent.mkdir(parents=True)
-        installed.touch()
-        (place / "runs" / "python").symlink_to(installed.parents[1].name)
+        # The run needs nothing but the standard library: an environment without packages, so that none is fetched.
+        installed = place / "runs" / f"python-{pool_python.stamp()}"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(installed)], check=True)
+        (place / "runs" / "python").symlink_to(installed.name)
 
         with psycopg.connect(superuser, autocommit=True) as connection:
             connection.execute("ALTER ROLE labsite_app BYPASSRLS")
@@ -147,6 +186,7 @@ def main() -> None:
                 assert answer.status == 200
             assert not (place / "home" / "postgres").exists(), "an embedded PostgreSQL was made"
             print(f"served on PostgreSQL and Redis of Debian at {told['url']}")
+            print(f"a run ended there after {seconds_of_a_run(environment):.1f} s, with its cost settled")
         finally:
             serving.send_signal(signal.SIGINT)
         assert serving.wait(SECONDS) == 0, "did not end well"
