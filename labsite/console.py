@@ -14,17 +14,27 @@ from django.shortcuts import render
 from django.urls import URLPattern, reverse
 
 from labsite import health
-from labsite.console_forms import EngineChangeForm, EngineForm, GroupForm, GroupMemberForm, PersonForm, SiteRolesForm, WeightForm
+from labsite.console_forms import (
+    EngineChangeForm,
+    EngineForm,
+    GroupForm,
+    GroupMemberForm,
+    PersonForm,
+    PolicyForm,
+    SiteRolesForm,
+    WeightForm,
+)
 from runs.queue import depths
 from workspaces import scope
 from workspaces.access import SiteRole, people_groups
 from workspaces.audit import Refusal
 from workspaces.commands.engine import add_engine, change_engine, set_engine_weight
 from workspaces.commands.group import add_to_group, create_group, find_group, remove_from_group
+from workspaces.commands.site_policy import set_site_policy
 from workspaces.commands.token import revoke_leaked_token
 from workspaces.commands.user import activate_user, create_user, deactivate_user, give_new_password, set_site_roles
 from workspaces.forms.refusal import show_refusal
-from workspaces.models import Engine, NotFound
+from workspaces.models import Engine, NotFound, SitePolicy
 from workspaces.pages import PageRequest, redirect, site_page
 from workspaces.queries.site import counts, find_people, find_person, first_broken, live_tokens, site_events, workspace_rows
 from workspaces.queries.workspace import find_workspace
@@ -35,6 +45,7 @@ SECTIONS = (
     ("Groups", "console-group-list"),
     ("Workspaces", "console-workspace-list"),
     ("Engines", "console-engine-list"),
+    ("Policy", "console-policy"),
     ("Tokens", "console-token-list"),
     ("Record", "console-event-list"),
 )
@@ -213,6 +224,18 @@ def engine_change(request: PageRequest, engine: str) -> HttpResponse:
     return redirect("console-engine-list")
 
 
+def policy(request: PageRequest) -> HttpResponse:
+    current, status = SitePolicy.objects.filter(is_current=True).first(), 200
+    kept = {name: getattr(current, name) for name in PolicyForm.base_fields} if current else None
+    form = PolicyForm(request.POST if request.method == "POST" else None, initial=kept)
+    if request.method == "POST":
+        status = _carry_out(request, form, set_site_policy)
+        if not status:
+            messages.success(request, "The policy holds for every launch from now on.")
+            return redirect("console-policy")
+    return _show(request, "console-policy", {"form": form}, status=status)
+
+
 def token_list(request: PageRequest) -> HttpResponse:
     rows, following = live_tokens(request.GET.get("after", "")[:64])
     return _show(request, "console-token-list", {"rows": rows, "next_cursor": following})
@@ -255,6 +278,7 @@ urlpatterns = [
     _page("engines/", engine_list, "console-engine-list", "GET", "POST"),
     _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
     _page("engines/<str:engine>/change/", engine_change, "console-engine-change", "POST"),
+    _page("policy/", policy, "console-policy", "GET", "POST"),
     _page("tokens/", token_list, "console-token-list"),
     _page("tokens/<str:workspace>/<str:token>/revoke/", token_revoke, "console-token-revoke", "POST"),
     _page("record/", event_list, "console-event-list"),

@@ -66,6 +66,16 @@ class EngineForm(forms.Form):
         return self.cleaned_data["port"] or 22
 
 
+class PolicyForm(forms.Form):
+    """What the installation demands of every run."""
+
+    max_wall_seconds = forms.IntegerField(
+        min_value=1, max_value=2_592_000, required=False, label="Longest wall limit", widget=forms.NumberInput(attrs={"data-unit": "seconds"}),
+        help_text="A run that asks for more is refused. Empty: no limit of the installation.",
+    )  # fmt: skip
+    forbids_no_isolation = forms.BooleanField(required=False, label="Refuse runs on pools without isolation")
+
+
 class EngineChangeForm(forms.Form):
     """What of an engine can be put right; an empty field leaves it as it is."""
 

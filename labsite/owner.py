@@ -11,6 +11,9 @@ APPEND_ONLY = (
     "workspaces_eventsubject",
     "workspaces_eventpayload",
     "workspaces_ledgerentry",
+    "workspaces_crossing",
+    "workspaces_externalspend",
+    "workspaces_recount",
     "workspaces_siteevent",
 )
 SEARCH_ROLE = "labsite_search"

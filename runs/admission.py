@@ -12,7 +12,7 @@ from typing import Any
 from workspaces import units
 
 FORM = 4  # of kept facts; a change of what is kept or of how it is decided makes a new one
-DECIDED = (2, 3, 4)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority
+DECIDED = (2, 3, 4)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority, no site policy
 
 
 class Answer(StrEnum):
@@ -111,6 +111,15 @@ class PriorityFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What the operators of the installation demand of every run, and the wall limit that this one asks for."""
+
+    max_wall_seconds: int | None
+    forbids_no_isolation: bool
+    asked_wall_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that a decision rests on."""
 
@@ -122,6 +131,7 @@ class Facts:
     quota: QuotaFacts | None = None  # None: the contract limits no person
     secrets: tuple[SecretFacts, ...] = ()
     priority: PriorityFacts | None = None  # None: it asks for none that needs an approver
+    site: SiteFacts | None = None  # None: the installation demands nothing
     is_approved: bool = False  # a person has said yes to what is above a limit that asks for approval
 
     def as_json(self) -> dict[str, Any]:
@@ -141,6 +151,7 @@ def facts_from(kept: dict[str, Any]) -> Facts:
         holdout=HoldoutFacts(**{**kept["holdout"], "inputs": tuple(kept["holdout"]["inputs"])}),
         limits=tuple(LimitFacts(**limit) for limit in kept["limits"]),
         quota=QuotaFacts(**kept["quota"]) if kept.get("quota") else None,
+        site=SiteFacts(**kept["site"]) if kept.get("site") else None,
         secrets=tuple(SecretFacts(**{**secret, "refuses": tuple(secret["refuses"])}) for secret in kept.get("secrets", ())),
         priority=PriorityFacts(**kept["priority"]) if kept.get("priority") else None,
         is_approved=kept["is_approved"],
@@ -181,6 +192,7 @@ class Verdict:
 def decide(facts: Facts) -> Verdict:
     """One decision over all rules and limits."""
     lines = [rule(facts) for rule in RULES]
+    lines += _site(facts) if facts.site is not None else []
     lines += [_secrets(facts.secrets)] if facts.secrets else []
     lines += [_priority(facts.priority, is_approved=facts.is_approved)] if facts.priority is not None else []
     lines += [_quota(facts.quota)] if facts.quota is not None else []
@@ -247,6 +259,34 @@ def _slots(facts: Facts) -> Line:
 
 
 RULES: tuple[Callable[[Facts], Line], ...] = (_open, _allowed, _accepting, _apart, _untrained, _slots)
+
+
+def _site(facts: Facts) -> list[Line]:
+    """Demands of the installation. No approver of a workspace lifts them."""
+    site, pool, found = facts.site, facts.pool, []
+    assert site is not None
+    if site.max_wall_seconds is not None:
+        asked, most = site.asked_wall_seconds, site.max_wall_seconds
+        over = asked - most
+        found.append(
+            Line(
+                name="Wall time, site policy",
+                answer=Answer.REFUSE if over > 0 else Answer.PASS,
+                words=f"{asked:,} of at most {most:,} seconds that this installation allows a run.",
+                way_out=f"Ask for {over:,} seconds less, or ask the site's operators." if over > 0 else "",
+                unit="wall_seconds",
+                window="run",
+                mode="stop",
+                allowed=most,
+                used=0,
+                reserved=0,
+                asked=asked,
+            )  # fmt: skip
+        )
+    if site.forbids_no_isolation:
+        words = f"{pool.slug} gives {pool.isolation_words}; this installation wants isolation."
+        found.append(_rule("Isolation, site policy", pool.isolation != "none", words, "Choose a pool with isolation."))
+    return found
 
 
 def _secrets(secrets: tuple[SecretFacts, ...]) -> Line:

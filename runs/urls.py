@@ -5,6 +5,7 @@ from runs.views import (
     archive,
     artifact,
     benchmark,
+    burn,
     cancel,
     compare,
     dataset,
@@ -20,6 +21,7 @@ from runs.views import (
     run,
     run_list,
     search,
+    spend,
     sweep,
 )
 from workspaces.access import Kind, Permission
@@ -215,6 +217,20 @@ urlpatterns = [
         needs=Permission.VIEW,
         kind=Kind.DATASET,
     ),
+    page("budget/spend/", spend.spend_list, name="spend-list", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page(
+        "budget/spend/new/", spend.spend_enter, name="spend-enter", needs=Permission.LAUNCH_RUN, kind=Kind.BUDGET, methods=("GET", "POST")
+    ),
+    page(
+        "budget/spend/<str:spend>/take-back/",
+        spend.spend_take_back,
+        name="spend-take-back",
+        needs=Permission.LAUNCH_RUN,
+        kind=Kind.BUDGET,
+        methods=("GET", "POST"),
+    ),
+    page("budget/burn/", burn.burn_page, name="burn", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page("budget/burn/csv/", burn.burn_csv, name="burn-csv", needs=Permission.VIEW, kind=Kind.BUDGET),
     page("pools/", bound_pool.pool_list, name="pool-list", needs=Permission.VIEW, kind=Kind.POOL),
     page("pools/new/", bound_pool.pool_bind, name="pool-bind", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("GET", "POST")),
     page("pools/<str:pool>/", pool.pool, name="pool", needs=Permission.VIEW, kind=Kind.POOL),

@@ -17,9 +17,10 @@ from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_w
 from workspaces.audit import Draft, Refusal
 from workspaces.models import LedgerEntry, Limit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
+from workspaces.thresholds import note_crossings
 from workspaces.windows import words
 
-__all__ = ["DoesNotFit", "Standing", "amount_words", "begin_month", "move", "name_of", "reserve", "settle", "standings"]
+__all__ = ["DoesNotFit", "Standing", "amount_words", "begin_month", "enter", "move", "name_of", "reserve", "settle", "standings"]
 
 
 class DoesNotFit(Refusal):
@@ -64,14 +65,28 @@ def settle(
     _not_negative(spent)
     spent -= entered(unit, run_id)
     within, overrun = min(spent, reserved), max(0, spent - reserved)
-    for accounts in _held(event, unit, reserved, run_id, window_start):
+    held = _held(event, unit, reserved, run_id, window_start)
+    for accounts in held:
         for debit, credit, amount, act in (
             (accounts.reserved, accounts.spent, within, Act.SPEND),
             (accounts.reserved, accounts.free_side, reserved - within, Act.RELEASE),
             (accounts.free_side, accounts.spent, overrun, Act.OVERRUN),
         ):
             transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
+    note_crossings(event, held)
     return overrun
+
+
+def enter(event: Draft, *, unit: str, amount: int, when: datetime, run_id: uuid.UUID | None, run_label: str, reason: str) -> None:
+    """Enter what was spent beside labsite in the windows of `when`; below 0 takes back what was entered so. It has happened, so no limit
+    refuses it. Raises Refusal where more would be taken back than is spent there."""
+    windows = _windows(event, unit, when)
+    for accounts in windows:
+        if accounts.spent.balance + amount < 0:
+            raise Refusal("The window has less spent than this would take back.")
+        debit, credit = (accounts.free_side, accounts.spent) if amount > 0 else (accounts.spent, accounts.free_side)
+        transfer(event, debit, credit, abs(amount), Act.EXTERNAL, run_id=run_id, run_label=run_label, reason=reason)
+    note_crossings(event, windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +125,7 @@ def move(
             run_label=run_label,
             reason="spent before the window ended",
         )
+    note_crossings(event, held if used else [])
     for old, new in pairs:
         for debit, credit, reason in (
             (old.reserved, old.free_side, "into the next window"),

@@ -30,6 +30,7 @@ class SiteVerb(StrEnum):
     ENGINE_ADDED = "engine.added"
     ENGINE_CHANGED = "engine.changed"
     ENGINE_WEIGHT_SET = "engine.weight_set"
+    SITE_POLICY_SET = "site_policy.set"
     USER_CREATED = "user.created"
     USER_INVITED_IN = "user.invited_in"
     USER_DEACTIVATED = "user.deactivated"

@@ -15,7 +15,14 @@ from workspaces.windows import Window, words
 __all__ = ["CALENDAR", "NAMES", "SPANS", "Standing", "amount_words", "name_of", "standings"]
 
 CALENDAR = (Limit.Window.WEEK, Limit.Window.MONTH)
-NAMES = {Unit.GPU_MS: "GPU-hours", Unit.API_MICROS: "API spend", Unit.STORAGE_BYTES: "Storage", Unit.RUNS: "Runs"}
+NAMES = {
+    Unit.GPU_MS: "GPU-hours",
+    Unit.API_MICROS: "API spend",
+    Unit.STORAGE_BYTES: "Storage",
+    Unit.RUNS: "Runs",
+    Unit.WALL_SECONDS: "Wall time",
+    Unit.SLOTS: "Slots",
+}
 SPANS = {Limit.Window.RUN: "a run", Limit.Window.WEEK: "a week", Limit.Window.MONTH: "a month", Limit.Window.NOW: "at once"}
 
 

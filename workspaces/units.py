@@ -92,6 +92,8 @@ def figure(value: int, unit: str) -> str:
             return money(value)
         case "storage_bytes":
             return size(value)
+        case "wall_seconds":
+            return duration(value)
         case _:
             return f"{value:,}"
 
@@ -103,6 +105,8 @@ def amount(value: int, unit: str) -> str:
             return gpu_time(value)
         case "runs":
             return plural(value, "run", "runs")
+        case "slots":
+            return plural(value, "slot", "slots")
         case _:
             return figure(value, unit)
 

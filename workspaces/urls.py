@@ -163,6 +163,18 @@ urlpatterns = [
         kind=Kind.BUDGET,
         methods=("GET", "POST"),
     ),
+    page("budget/limits/<str:limit>/history/", budget.limit_history, name="limit-history", needs=Permission.VIEW, kind=Kind.BUDGET),
+    page(
+        "ledger/recount/", budget.ledger_recount, name="ledger-recount", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, methods=("POST",)
+    ),
+    page(
+        "ledger/correct/",
+        budget.ledger_correct,
+        name="ledger-correct",
+        needs=Permission.MANAGE_BUDGET,
+        kind=Kind.BUDGET,
+        methods=("GET", "POST"),
+    ),
     page("ledger/", budget.ledger, name="ledger", needs=Permission.VIEW, kind=Kind.BUDGET),
     page("ledger/csv/", budget.ledger_csv, name="ledger-csv", needs=Permission.VIEW, kind=Kind.BUDGET),
     page("objective/", objective.objective, name="objective", needs=Permission.VIEW, kind=Kind.WORKSPACE),

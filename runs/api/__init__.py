@@ -1,6 +1,6 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, archive, artifact, benchmark, export, failure, ledger, queue, report, run, search, sweep
+from runs.api import approval, archive, artifact, benchmark, burn, export, failure, ledger, queue, report, run, search, spend, sweep
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -16,6 +16,8 @@ ROUTES: dict[str, Routes] = {
     "approvals": approval.routes,
     "ledger": ledger.routes,
     "exports": export.routes,
+    "burn": burn.routes,
+    "spend": spend.routes,
     "search": search.routes,
     "benchmarks": benchmark.routes,
 }

@@ -1,11 +1,15 @@
 """Telling whoever asked that a run, or a sweep with all its members, has ended: pieces of the commands that end them."""
 
+from collections.abc import Mapping
+
 from runs.lifecycle import RunStatus
 from runs.models import Run, Sweep
 from runs.queries.score import scores_of
 from runs.queries.sweep import progress_of
 from workspaces.commands.notification import notify
 from workspaces.models import Notification
+from workspaces.standings import amount_words
+from workspaces.thresholds import stewards
 from workspaces.units import number, plural
 
 
@@ -22,6 +26,19 @@ def tell_run_ended(run: Run, *, before: RunStatus) -> None:
         label=run.name,
         outcome=run.status,
         words=_score(run) or run.reason,
+    )
+
+
+def tell_run_overran(run: Run, overrun: Mapping[str, int]) -> None:
+    """Tell whoever manages budgets that a run used more than was reserved for it; `overrun` is how much, by unit."""
+    more = " and ".join(amount_words(amount, unit) for unit, amount in overrun.items() if amount)
+    notify(
+        stewards(),
+        cause=Notification.Cause.RUN_OVERRAN,
+        subject_type="run",
+        subject_id=run.pk,
+        label=run.name,
+        words=f"{more} more than was reserved for it.",
     )
 
 

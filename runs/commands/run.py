@@ -5,7 +5,7 @@ from django.utils import timezone
 from runs import queue
 from runs.commands.failure import NOTHING_SAID, Evidence, file_failure
 from runs.commands.move import move
-from runs.commands.notification import tell_run_ended
+from runs.commands.notification import tell_run_ended, tell_run_overran
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import ledger, scope
@@ -106,6 +106,7 @@ def end(
     if any(overrun.values()):  # the alarm: the event of this end is about that, and home says it (workspaces.queries.overrun)
         event.verb = Verb.RUN_OVERRAN
         event.details["overrun"] = {unit: amount for unit, amount in overrun.items() if amount}
+        tell_run_overran(run, overrun)
     before = RunStatus(run.status)
     move(
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,

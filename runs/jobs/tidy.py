@@ -1,5 +1,5 @@
 """Keeping tidy, once in a while for each workspace: expire approvals, remove folders of ended attempts, free what nobody names, forget what was told
-long ago; once an hour for each engine, remove what a killed labsite left half staged or half removed there."""
+long ago, count the ledger once a night; once an hour for each engine, remove what a killed labsite left half staged or half removed there."""
 
 import uuid
 from datetime import timedelta
@@ -24,6 +24,7 @@ from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
+from workspaces.commands.recount import recount_if_due
 from workspaces.models import Approval, Pool
 
 log = structlog.get_logger(__name__)
@@ -52,6 +53,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     tidy_store()
     tidy_exports(actor)
     forget_old()
+    recount_if_due(actor)
 
 
 def remove_folders() -> None:

@@ -3,14 +3,14 @@ until it commits."""
 
 from datetime import datetime
 
-from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, WorkspaceFacts
+from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
 from runs.models import Run
 from runs.queries.at_once import count_at_work
 from runs.queries.frozen import Prepared
 from runs.queries.quota import quota_of
 from runs.queries.secret import secret_facts
 from workspaces import scope
-from workspaces.models import DatasetVersion, Unit, User, Workspace
+from workspaces.models import DatasetVersion, SitePolicy, Unit, User, Workspace
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
 
@@ -21,7 +21,14 @@ def admission_facts(
     """`person` is whom the run counts for. `held` is a run that was asked for before: it counts in the period of then."""
     workspace = Workspace.objects.get(pk=scope.current_id())
     version, pool, contract = prepared.version, prepared.pool, prepared.contract
-    asked = {Unit.GPU_MS: prepared.gpu_ms, Unit.API_MICROS: prepared.api_micros, Unit.STORAGE_BYTES: 0, Unit.RUNS: 1}
+    asked = {
+        Unit.GPU_MS: prepared.gpu_ms,
+        Unit.API_MICROS: prepared.api_micros,
+        Unit.STORAGE_BYTES: 0,
+        Unit.RUNS: 1,
+        Unit.WALL_SECONDS: prepared.wall_seconds,
+        Unit.SLOTS: version.slots,
+    }
     asked_at = held.created_at if held is not None else now
     quota = quota_of(contract, person, now=asked_at, workspace=workspace, but=held.pk if held is not None else None)
     return Facts(
@@ -70,5 +77,13 @@ def admission_facts(
         quota=quota.as_facts() if quota is not None else None,
         secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
         priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
+        site=_site(prepared),
         is_approved=is_approved,
     )
+
+
+def _site(prepared: Prepared) -> SiteFacts | None:
+    policy = SitePolicy.objects.filter(is_current=True).first()
+    if policy is None or (policy.max_wall_seconds is None and not policy.forbids_no_isolation):
+        return None
+    return SiteFacts(policy.max_wall_seconds, policy.forbids_no_isolation, prepared.wall_seconds)

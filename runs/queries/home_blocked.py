@@ -8,6 +8,7 @@ from runs.queries.home_now import Now
 from runs.queries.home_waiting import Queued
 from runs.start import Hold, Holds, Waits
 from workspaces.models import Limit, Unit, Workspace
+from workspaces.queries.budget import last_recount, reached
 from workspaces.queries.overrun import overruns
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import Standing
@@ -52,11 +53,15 @@ def blocks(
         if standing.mode == Limit.Mode.STOP and standing.unit != Unit.RUNS and standing.window != Limit.Window.RUN and standing.free <= 0:
             until = f" It frees up {standing.until}." if standing.until else ""
             found.append(Block(f"{standing.name}: nothing is left.{until}", page="budget"))
+    found += [Block(one.words, page="budget") for one in reached(moment)]
     for alarm in overruns(now=moment):
         found.append(Block(alarm.words, page="run" if alarm.run_ref else "", argument=alarm.run_ref))
     for group in repeated_failures(moment - LATELY):
         words = f"{plural(group.count, 'run', 'runs')} of {group.agent.name[:60]} failed for the same reason."
         found.append(Block(words, (group.title[:200],), "failure", group.public_id))
+    counted = last_recount()
+    if counted is not None and not counted.is_right:
+        found.append(Block("The ledger does not add up: balances differ from their entries.", page="ledger"))
     silent = sum(row.is_unanswered for row in now.rows)
     if silent:
         what = "1 run; its budget stays held" if silent == 1 else f"{silent} runs; their budget stays held"

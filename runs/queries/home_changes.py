@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "Aim": (Kind.BENCHMARK, ("objective", "benchmark", "contract")),
     "Data": (Kind.DATASET, ("dataset", "dataset_version")),
     "Code": (Kind.AGENT, ("agent", "agent_version")),
-    "Budget": (Kind.BUDGET, ("limit",)),
+    "Budget": (Kind.BUDGET, ("limit", "spend", "ledger.corrected")),
     "People": (Kind.MEMBER, ("member", "invitation")),
     "Sharing": (Kind.SHARE, ("share.granted", "share.revoked")),
     "Pools": (Kind.POOL, ("pool",)),

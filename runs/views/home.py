@@ -31,6 +31,7 @@ NOTHING_RUNS = Now(rows=[], running=0, waiting=0, held=0, reserved=0)
 KIND_OF_PAGE = {
     "pool": Kind.POOL,
     "budget": Kind.BUDGET,
+    "ledger": Kind.BUDGET,
     "run": Kind.RUN,
     "run-list": Kind.RUN,
     "queue": Kind.RUN,

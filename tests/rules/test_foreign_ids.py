@@ -40,6 +40,7 @@ MODELS = {
     "grant": "workspaces.ShareGrant",
     "version": "workspaces.DatasetVersion",
     "approval": "workspaces.Approval",
+    "spend": "workspaces.ExternalSpend",
 }
 # Routes that take a form, with one that is right.
 FORMS = {

@@ -83,8 +83,9 @@ def test_what_waits_for_an_approver_names_the_request() -> None:
     laboratory = make_laboratory()
     caller = asker(laboratory)
     with laboratory.opened():
-        asks_above = {"unit": Unit.GPU_MS, "window": Limit.Window.RUN, "mode": Limit.Mode.APPROVAL}
-        set_limit(actor=laboratory.owner, amount=HOUR, reason="start", **asks_above)
+        set_limit(
+            actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=HOUR, mode=Limit.Mode.APPROVAL, reason="start"
+        )  # fmt: skip
     body = {"benchmark_id": "accuracy", "agent_id": "worker", "dataset_ids": ["table"], "budget": {"gpu_hours": 2}}
     made = caller.post(f"{BASE}/runs", json.dumps(body)).json()
     assert made["status"] == "awaiting_approval"

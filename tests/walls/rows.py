@@ -20,6 +20,7 @@ NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 # What check constraints demand; everything else is made up from the column's type.
 DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.ShareGrant": {"is_public": True, "object_type": "benchmark", "expires_at": None},
+    "workspaces.ExternalSpend": {"amount_micros": 1, "currency": "EUR", "corrects": None},
     "workspaces.Contract": {"runs_per_person": None, "period": ""},
     "workspaces.Membership": {"role": "viewer"},
     "workspaces.Invitation": {"role": "viewer"},

@@ -28,6 +28,7 @@ WITHOUT_WORKSPACE = {
     "workspaces.EngineWeight": "a workspace's weight on shared engines, the site's to set",
     "workspaces.SiteEvent": "the installation's own record",
     "workspaces.SiteIdempotencyKey": "keys of site routes",
+    "workspaces.SitePolicy": "what the installation demands of every run",
     "workspaces.Installation": "epoch and fingerprints of the installation",
 }
 THIRD_PARTY = {"auth", "contenttypes", "sessions", "account", "guardian", "django_rq"}

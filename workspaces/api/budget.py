@@ -15,12 +15,12 @@ from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.limit import LARGEST, remove_limit, set_limit
 from workspaces.models import Limit, NotFound, Unit
-from workspaces.queries.budget import LimitRow, limit_rows
+from workspaces.queries.budget import LimitRow, limit_changes, limit_rows, reached
 from workspaces.queries.paging import Place, in_order
 
 routes = Routes("budgets")
 
-UnitName = Literal["gpu_ms", "api_micros", "storage_bytes", "runs"]
+UnitName = Literal["gpu_ms", "api_micros", "storage_bytes", "runs", "wall_seconds", "slots"]
 
 
 class LimitIn(Body):
@@ -28,6 +28,11 @@ class LimitIn(Body):
     window: Literal["run", "week", "month", "now"]
     amount: Annotated[int, Field(strict=True, ge=0, le=LARGEST, description="whole milliseconds, micro-units, bytes or runs")]
     mode: Literal["stop", "approval", "warn"] = "stop"
+    thresholds: list[Annotated[int, Field(strict=True, ge=1, le=1000)]] | None = Field(
+        None,
+        max_length=10,
+        description="Percent of it, spent in a week or month, that are told of once; null: as they were, at first 80 and 100.",
+    )
     reason: Line = Field("", max_length=1000)
 
 
@@ -43,6 +48,8 @@ class LimitOut(Schema):
     window: str
     amount: int
     mode: str
+    thresholds: list[int]
+    reached: int | None = Field(description="The highest threshold that was reached in the window that runs, in percent.")
     used: int | None
     reserved: int | None
     free: int | None
@@ -53,6 +60,22 @@ class LimitOut(Schema):
 
 class LimitList(Schema):
     items: list[LimitOut]
+    next: str | None
+
+
+class ChangeOut(Schema):
+    """One change of a limit; `before` and `after` hold the fields that changed, in words. Null where the record's payload was erased."""
+
+    event: str
+    actor: str
+    reason: str
+    before: dict[str, str] | None
+    after: dict[str, str] | None
+    created_at: datetime
+
+
+class ChangeList(Schema):
+    items: list[ChangeOut]
     next: str | None
 
 
@@ -69,13 +92,33 @@ def post_budget(request: ApiRequest, body: LimitIn) -> Any:
     once: stored bytes, and runs, which have the modes `stop` (the next one waits in the queue) and `warn` (it starts, and the decision and
     the budget page say so); `approval` is refused there, since nobody could approve before it starts."""
     limit = _set_before(request, body) or set_limit(actor=request.actor, **body.dict())
-    return Status(201, _limit_out(request, _row(limit)))
+    return Status(201, _one_out(request, limit))
 
 
 @routes.get("/budgets/{limit}", needs=Permission.VIEW, kind=Kind.BUDGET, response=LimitOut)
 def get_budget(request: ApiRequest, limit: str) -> Any:
     """One limit."""
-    return _limit_out(request, _row(Limit.objects.find(limit)))
+    return _one_out(request, Limit.objects.find(limit))
+
+
+@routes.get("/budgets/{limit}/history", needs=Permission.VIEW, kind=Kind.BUDGET, response=ChangeList)
+def list_limit_changes(request: ApiRequest, limit: str) -> Any:
+    """Changes of one limit with who, why, before and after: the newest 200."""
+    changes = limit_changes(Limit.objects.find(limit))
+    return {
+        "items": [
+            {
+                "event": change.event.public_id,
+                "actor": change.event.actor_label,
+                "reason": change.reason,
+                "before": None if change.is_erased else {field: before for field, before, _ in change.changes},
+                "after": None if change.is_erased else {field: after for field, _, after in change.changes},
+                "created_at": change.event.recorded_at,
+            }
+            for change in changes
+        ],
+        "next": None,
+    }
 
 
 @routes.post("/budgets/{limit}/remove", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, response=LimitList)
@@ -91,12 +134,16 @@ def _set_before(request: ApiRequest, body: LimitIn) -> Limit | None:
     needs no id of the key's own: where it stands at the amount asked for, that was done."""
     if request.chosen_id is None:
         return None
-    return Limit.objects.filter(unit=body.unit, window=body.window, mode=body.mode, amount=body.amount).first()
+    found = Limit.objects.filter(unit=body.unit, window=body.window, mode=body.mode, amount=body.amount).first()
+    is_done = found is not None and body.thresholds in (None, found.thresholds)
+    return found if is_done else None
 
 
 def _page(request: ApiRequest, *, cursor: str, size: int) -> dict[str, Any]:
-    page = in_order(limit_rows(timezone.now()), _place, cursor=cursor, size=size)
-    return {"items": [_limit_out(request, row) for row in page.items], "next": page.next}
+    now = timezone.now()
+    page = in_order(limit_rows(now), _place, cursor=cursor, size=size)
+    marks = {one.row.limit_id: one.row.percent for one in reached(now)}
+    return {"items": [_limit_out(request, row, marks.get(row.limit.pk)) for row in page.items], "next": page.next}
 
 
 def _place(row: LimitRow) -> Place:
@@ -111,7 +158,12 @@ def _row(limit: Limit) -> LimitRow:
     return row
 
 
-def _limit_out(request: ApiRequest, row: LimitRow) -> dict[str, Any]:
+def _one_out(request: ApiRequest, limit: Limit) -> dict[str, Any]:
+    marks = {one.row.limit_id: one.row.percent for one in reached(timezone.now())}
+    return _limit_out(request, _row(limit), marks.get(limit.pk))
+
+
+def _limit_out(request: ApiRequest, row: LimitRow, mark: int | None) -> dict[str, Any]:
     standing = row.standing if row.limit.window != Limit.Window.RUN else None
     return {
         "id": row.limit.public_id,
@@ -121,6 +173,8 @@ def _limit_out(request: ApiRequest, row: LimitRow) -> dict[str, Any]:
         "window": row.limit.window,
         "amount": row.limit.amount,
         "mode": row.limit.mode,
+        "thresholds": row.limit.thresholds if row.passed is not None else [],
+        "reached": mark,
         "used": standing.used if standing else None,
         "reserved": standing.reserved if standing else None,
         "free": standing.free if standing else None,

@@ -1,5 +1,6 @@
 """Setting, changing and removing the limits of a workspace; the window that is open follows by a transfer."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils import timezone
@@ -10,6 +11,7 @@ from workspaces.audit import Draft, Refusal, command
 from workspaces.ledger import begin_month
 from workspaces.models import Limit, NotFound, Unit
 from workspaces.standings import CALENDAR, amount_words, name_of
+from workspaces.thresholds import note_crossings
 from workspaces.verbs import Verb
 
 # A limit is on what runs spend in a time, on what one run may ask for, or on what is there at once.
@@ -18,28 +20,43 @@ WINDOWS: dict[str, tuple[str, ...]] = {
     Unit.API_MICROS: (Limit.Window.RUN, Limit.Window.WEEK, Limit.Window.MONTH),
     Unit.STORAGE_BYTES: (Limit.Window.NOW,),
     Unit.RUNS: (Limit.Window.NOW,),
+    Unit.WALL_SECONDS: (Limit.Window.RUN,),
+    Unit.SLOTS: (Limit.Window.RUN,),
 }
+MOST_THRESHOLDS = 10
 LARGEST = 2**62  # of a 64-bit column, with room for the sums
 
 
 @command(Verb.LIMIT_SET, needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET)
-def set_limit(event: Draft, *, actor: Actor, unit: str, window: str, amount: int, mode: str, reason: str = "") -> Limit:
+def set_limit(
+    event: Draft, *, actor: Actor, unit: str, window: str, amount: int, mode: str, reason: str = "", thresholds: Sequence[int] | None = None
+) -> Limit:
     """Set the limit of (unit, window, mode) to `amount` of the unit's integers. A change of one that stands wants a reason. What is already
-    spent or promised stays so, even where the new amount is smaller: nothing new starts until there is room."""
+    spent or promised stays so, even where the new amount is smaller: nothing new starts until there is room, and what waits and no longer fits
+    goes on waiting.
+
+    `thresholds` are whole percent of it that, spent in a window, are told of; None: as they were, at first 80 and 100. A change lets them be
+    crossed anew.
+    """
     _check(unit, window, mode, amount)
+    marks = _marks(window, thresholds)
     lock_ledger()
     event.reason = reason.strip()[:1000]
     limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
     if limit is None:
-        limit = Limit.objects.create(unit=unit, window=window, mode=mode, amount=amount)
+        limit = Limit(unit=unit, window=window, mode=mode, amount=amount)
+        limit.thresholds = marks if marks is not None else limit.thresholds if window in CALENDAR else []
+        limit.save(force_insert=True)
         event.created(limit)
         event.note(limit, {"amount": (None, amount)})
-    elif limit.amount == amount:
+    elif limit.amount == amount and marks in (None, limit.thresholds):
         raise Refusal(f"{name_of(unit, window)}: the limit is {amount_words(amount, unit)} already.", field="amount")
     elif not event.reason:
         raise Refusal("Say why the limit changes; it stands in the record.", field="reason")
     else:
-        event.change(limit, amount=amount)
+        event.change(limit, amount=amount, thresholds=limit.thresholds if marks is None else marks)
+        limit.revision += 1
+        limit.save(update_fields=["revision"])
     _fund_again(event, unit, window, timezone.now())
     return limit
 
@@ -80,6 +97,16 @@ def _check(unit: str, window: str, mode: str, amount: int) -> None:
         raise Refusal("An amount is a whole number from 0 on.", field="amount")
 
 
+def _marks(window: str, thresholds: Sequence[int] | None) -> list[int] | None:
+    if thresholds is None:
+        return None
+    if thresholds and window not in CALENDAR:
+        raise Refusal("Thresholds are of what is spent in a week or a month; this limit counts in neither.", field="thresholds")
+    if len(thresholds) > MOST_THRESHOLDS or any(isinstance(mark, bool) or not 1 <= mark <= 1000 for mark in thresholds):
+        raise Refusal(f"At most {MOST_THRESHOLDS} thresholds, each from 1 to 1,000 percent.", field="thresholds")
+    return sorted(set(thresholds))
+
+
 def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
     """Give the window that is open what the limits now say; a week that is not yet open is funded at first use."""
     if window not in CALENDAR:
@@ -89,3 +116,4 @@ def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
     accounts = locked(unit, window, window_at(lock_ledger(), window, now).starts_at)
     if accounts is not None:
         fund(event, accounts, funding(unit, window), reason=event.reason or "limit set")
+        note_crossings(event, [accounts])

@@ -9,7 +9,7 @@ from django import forms
 from workspaces.commands.limit import LARGEST, WINDOWS
 from workspaces.forms.fields import SlugField
 from workspaces.models import Benchmark, Engine, Limit, Pool, Unit
-from workspaces.standings import name_of
+from workspaces.standings import CALENDAR, name_of
 from workspaces.units import MS_PER_HOUR
 
 # unit -> (what people count in, how many of the unit's integers that is)
@@ -18,6 +18,8 @@ COUNTED: dict[str, tuple[str, int]] = {
     Unit.API_MICROS: ("of currency", 1_000_000),
     Unit.STORAGE_BYTES: ("GB", 10**9),
     Unit.RUNS: ("runs", 1),
+    Unit.WALL_SECONDS: ("hours", 3600),
+    Unit.SLOTS: ("slots", 1),
 }
 
 
@@ -39,10 +41,25 @@ def counted(amount: int, unit: str) -> Decimal:
 
 
 def amount_field(unit: str = "") -> forms.DecimalField:
-    hint = "GPU-hours, currency, GB or runs, as the limit counts." if not unit else ""
+    hint = "GPU-hours, currency, GB, runs, hours or slots, as the limit counts." if not unit else ""
     shown = {"data-unit": COUNTED[unit][0]} if unit else {}
     widget = forms.TextInput(attrs={"inputmode": "decimal", **shown})
     return forms.DecimalField(label="Amount", min_value=0, max_digits=24, decimal_places=9, help_text=hint, widget=widget)
+
+
+def marks_field() -> forms.CharField:
+    return forms.CharField(
+        label="Tell at", required=False, max_length=60, initial="80, 100", widget=forms.TextInput(attrs={"data-unit": "%"}),
+        help_text="Percent of it, spent in a week or month, at which whoever manages budgets is told once. Empty: never.",
+    )  # fmt: skip
+
+
+def marks_of(text: str) -> list[int]:
+    """`50, 80, 100` as numbers; ValidationError where one is none."""
+    try:
+        return [int(part) for part in text.replace("%", " ").replace(",", " ").split()]
+    except ValueError as error:
+        raise forms.ValidationError("Write whole percentages, such as 50, 80, 100.") from error
 
 
 def why(label: str = "Why", *, required: bool = True) -> forms.CharField:
@@ -63,7 +80,11 @@ class LimitForm(forms.Form):
         initial="stop",
     )
     amount = amount_field()
+    thresholds = marks_field()
     reason = why()
+
+    def clean_thresholds(self) -> list[int]:
+        return marks_of(self.cleaned_data["thresholds"])
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -73,21 +94,30 @@ class LimitForm(forms.Form):
                 cleaned["amount"] = whole(cleaned["amount"], cleaned["unit"])
             except forms.ValidationError as error:
                 self.add_error("amount", error)
+            if cleaned["window"] not in CALENDAR:
+                cleaned["thresholds"] = None  # the field stands on the form whatever is limited
         return cleaned
 
 
 class LimitChangeForm(forms.Form):
-    """A new amount for a limit that stands."""
+    """A new amount for a limit that stands, or other thresholds."""
 
+    thresholds = marks_field()
     reason = why()
-    field_order = ("amount", "reason")
+    field_order = ("amount", "thresholds", "reason")
 
     def __init__(self, *args: Any, limit: Limit, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.unit = limit.unit
         self.fields["amount"] = amount_field(limit.unit)
         self.fields["amount"].initial = counted(limit.amount, limit.unit)
+        self.fields["thresholds"].initial = ", ".join(map(str, limit.thresholds))
+        if limit.window not in CALENDAR:
+            del self.fields["thresholds"]
         self.order_fields(self.field_order)
+
+    def clean_thresholds(self) -> list[int]:
+        return marks_of(self.cleaned_data["thresholds"])
 
     def clean_amount(self) -> int:
         return whole(self.cleaned_data["amount"], self.unit)

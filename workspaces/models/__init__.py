@@ -5,7 +5,7 @@ from workspaces.models.approval import Approval, ApprovalVote
 from workspaces.models.base import NotFound, Owned, Row, Telemetry
 from workspaces.models.benchmark import Benchmark, Contract
 from workspaces.models.blob import Blob
-from workspaces.models.budget import LedgerAccount, LedgerEntry, Limit, Unit
+from workspaces.models.budget import Crossing, ExternalSpend, LedgerAccount, LedgerEntry, Limit, Recount, Unit
 from workspaces.models.dataset import Dataset, DatasetFile, DatasetPiece, DatasetVersion
 from workspaces.models.declared import DeclaredName
 from workspaces.models.event import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, SiteEvent
@@ -18,16 +18,18 @@ from workspaces.models.objective import Objective
 from workspaces.models.pool import Engine, EngineSlot, EngineWeight, Pool
 from workspaces.models.secret import DataKey, Secret, SecretAgent, SecretBenchmark, SecretPool, SecretUse
 from workspaces.models.share import ShareGrant
+from workspaces.models.site_policy import SitePolicy
 from workspaces.models.token import Token, TokenUse
 from workspaces.models.user import User
 from workspaces.models.workspace import Workspace
 
 __all__ = [
     "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
-    "Contract", "DataKey", "Dataset", "DatasetFile", "DatasetPiece",
-    "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EngineWeight", "EventPayload", "EventSubject", "IdempotencyKey",
+    "Contract", "Crossing", "DataKey", "Dataset", "DatasetFile", "DatasetPiece",
+    "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EngineWeight", "EventPayload", "EventSubject", "ExternalSpend", "IdempotencyKey",
     "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
-    "Objective", "Owned", "Pool", "Row",
+    "Objective", "Owned", "Pool", "Recount", "Row",
     "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",
-    "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
+    "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "SitePolicy",
+    "Telemetry", "Token", "TokenUse", "Unit", "User", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip

@@ -16,6 +16,9 @@ class Notification(Telemetry):
         APPROVAL_DECIDED = "approval_decided", "your request was decided"
         RUN_ENDED = "run_ended", "your run ended"
         SWEEP_ENDED = "sweep_ended", "your sweep ended"
+        LIMIT_CROSSED = "limit_crossed", "a threshold of a budget was reached"
+        RUN_OVERRAN = "run_overran", "a run used more than was reserved for it"
+        LEDGER_WRONG = "ledger_wrong", "the ledger does not add up"
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     cause = models.CharField(max_length=20, choices=Cause)

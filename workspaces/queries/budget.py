@@ -1,9 +1,13 @@
 """The budget page: what is left and until when, and every limit with what stands against it."""
 
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from workspaces.models import Limit, Unit
+from django.db.models import Exists, OuterRef
+
+from workspaces.models import AuditEvent, Crossing, EventPayload, EventSubject, Limit, Recount, Unit
 from workspaces.standings import Standing, amount_words, name_of, standings
 from workspaces.units import figure
 from workspaces.windows import Window
@@ -24,6 +28,11 @@ class LimitRow:
     free: str
     standing: Standing | None
     passed: int | None  # of the window, in thousandths
+
+    @property
+    def thresholds(self) -> str:
+        """Percent that are told of, in words."""
+        return ", ".join(f"{mark} %" for mark in self.limit.thresholds) if self.passed is not None else ""
 
     @property
     def used_figure(self) -> str:
@@ -72,6 +81,65 @@ def limit_rows(now: datetime) -> list[LimitRow]:
         Limit.objects.all(), key=lambda limit: (order.index(limit.unit), Limit.Window.values.index(limit.window), -limit.amount)
     )
     return [_row(limit, found.get((limit.unit, limit.window, limit.mode)), now) for limit in limits]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The highest threshold that a limit has reached in the window that runs."""
+
+    row: Crossing
+
+    @property
+    def words(self) -> str:
+        spent, allowed = amount_words(self.row.spent, self.row.unit), amount_words(self.row.amount, self.row.unit)
+        return f"{name_of(self.row.unit, self.row.window)}: {self.row.percent} % reached, {spent} of {allowed} spent then."
+
+
+def reached(now: datetime) -> list[Reached]:
+    """Of each limit as it stands, what it has reached in the window that runs."""
+    rows = Crossing.objects.filter(starts_at__lte=now, ends_at__gt=now)
+    highest: dict[uuid.UUID, Crossing] = {}
+    for row in rows.order_by("revision", "percent"):
+        highest[row.limit_id] = row
+    return [Reached(row) for row in sorted(highest.values(), key=lambda row: (row.unit, row.window, row.percent))]
+
+
+def last_recount() -> Recount | None:
+    return Recount.objects.select_related("asked_by").order_by("-created_at", "-pk").first()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a limit: who, when, why, and what it was before and after, in words."""
+
+    event: AuditEvent
+    reason: str
+    changes: list[tuple[str, str, str]]
+    is_erased: bool
+
+
+def limit_changes(limit: Limit, *, size: int = 200) -> list[Change]:
+    """Every change of a limit from the record, the newest first."""
+    subjects = EventSubject.objects.filter(object_id=limit.pk, event_id=OuterRef("pk"))
+    events = list(AuditEvent.objects.filter(Exists(subjects)).order_by("-sequence")[:size])
+    bodies = dict(EventPayload.objects.filter(event__in=events).values_list("event_id", "body"))
+    return [_change(limit, event, bodies.get(event.pk)) for event in events]
+
+
+def _change(limit: Limit, event: AuditEvent, body: Any) -> Change:
+    kept = body if isinstance(body, dict) else {}
+    details = kept.get("details")
+    changed = (details.get("changed", {}) if isinstance(details, dict) else {}).get(f"limit {limit.public_id}", {})
+    words = [(field, _in_words(limit, field, pair[0]), _in_words(limit, field, pair[1])) for field, pair in changed.items()]
+    return Change(event, str(kept.get("reason") or ""), words, body is None)
+
+
+def _in_words(limit: Limit, field: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if field == "amount" and isinstance(value, int):
+        return amount_words(value, limit.unit)
+    return ", ".join(f"{mark} %" for mark in value) or "none" if isinstance(value, list) else str(value)
 
 
 def leading(rows: list[LimitRow]) -> LimitRow | None:

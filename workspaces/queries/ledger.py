@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
@@ -36,6 +37,7 @@ WORDS = {
     LedgerEntry.Act.RELEASE: "given back",
     LedgerEntry.Act.OVERRUN: "beyond the reservation",
     LedgerEntry.Act.MOVE: "into the next window",
+    LedgerEntry.Act.EXTERNAL: "entered from outside",
 }
 
 
@@ -67,6 +69,7 @@ class Line:
     spent: int
     overrun: int
     released: int
+    outside: int  # of what is spent, entered beside labsite
 
     @property
     def newest(self) -> EntryRow:
@@ -75,7 +78,7 @@ class Line:
     @property
     def is_open(self) -> bool:
         """Does a reservation of it still stand?"""
-        return self.reserved > self.spent - self.overrun + self.released
+        return self.reserved > self.spent - self.overrun - self.outside + self.released
 
     @property
     def reserved_figure(self) -> str:
@@ -120,11 +123,13 @@ def _line(found: list[LedgerEntry]) -> Line:
         return sum(entry.amount for entry in found if entry.act in acts)
 
     act = LedgerEntry.Act
+    outside = sum(entry.amount if entry.credit.side == "spent" else -entry.amount for entry in found if entry.act == act.EXTERNAL)
     return Line(
         entries=[entry_row(entry) for entry in found],
         reserved=total(act.RESERVE),
-        spent=total(act.SPEND, act.OVERRUN),
+        spent=total(act.SPEND, act.OVERRUN) + outside,
         overrun=total(act.OVERRUN),
+        outside=outside,
         released=total(act.RELEASE),
     )
 
@@ -148,15 +153,19 @@ def entries(*, unit: str = "", run_id: uuid.UUID | None = None) -> "QuerySet[Led
     return rows.filter(run_id=run_id) if run_id else rows
 
 
-def recount() -> list[Miscount]:
-    """Count the open workspace's ledger anew from its entries; empty where everything adds up."""
+def miscounted() -> "QuerySet[Any]":
+    """Accounts whose balance is not the sum of their entries, which each bears as `counted`."""
     given = LedgerEntry.objects.filter(credit=OuterRef("pk")).order_by().values("credit").annotate(total=Sum("amount")).values("total")
     taken = LedgerEntry.objects.filter(debit=OuterRef("pk")).order_by().values("debit").annotate(total=Sum("amount")).values("total")
     counted = LedgerAccount.objects.annotate(counted=Coalesce(Subquery(given), Value(0)) - Coalesce(Subquery(taken), Value(0)))
+    return counted.exclude(balance=F("counted")).order_by("unit", "starts_at", "side")
+
+
+def recount() -> list[Miscount]:
+    """Count the open workspace's ledger anew from its entries; empty where everything adds up."""
     wrong = [
-        Miscount(account.label, account.unit, account.starts_at, account.balance, int(account.counted))
-        for account in counted.exclude(balance=F("counted")).order_by("unit", "starts_at", "side")
-    ]
+        Miscount(account.label, account.unit, account.starts_at, account.balance, int(account.counted)) for account in miscounted()
+    ]  # fmt: skip
     crossing = LedgerEntry.objects.exclude(debit__unit=F("credit__unit")).count()
     if crossing:
         wrong.append(Miscount("entries between two units", "", None, crossing, 0))

@@ -12,7 +12,14 @@ from workspaces.access import Actor, Kind, Permission, Rights, entered_by
 from workspaces.models import Approval, NotFound, Notification
 from workspaces.queries.approval import waiting_for
 
-KINDS = {"run": Kind.RUN, "sweep": Kind.RUN, "approval": Kind.APPROVAL}  # what one must be allowed to see to be told of it
+KINDS = {
+    "run": Kind.RUN,
+    "sweep": Kind.RUN,
+    "approval": Kind.APPROVAL,
+    "crossing": Kind.BUDGET,
+    "recount": Kind.BUDGET,
+}  # what one must be allowed to see to be told of it
+PAGES = {"crossing": "budget", "recount": "ledger"}  # subjects that have no page of their own, and where they are shown
 MOST = 100  # unseen ones are counted so far: the bar says 99+
 
 
@@ -102,7 +109,8 @@ def shown(rows: "list[Notification]", slug: str) -> list[Told]:
     """Rows as the page and the API of the workspace `slug` show them."""
     found = []
     for row in rows:
-        url = reverse(row.subject_type, args=[slug, ids.canonical(row.subject_type, None, row.subject_id)])
+        own = [slug, ids.canonical(row.subject_type, None, row.subject_id)]
+        url = reverse(PAGES[row.subject_type], args=[slug]) if row.subject_type in PAGES else reverse(row.subject_type, args=own)
         found.append(Told(id=row.public_id, row=row, sentence=_sentence(row), url=url))
     return found
 

@@ -1,0 +1,26 @@
+"""The form that enters API spend from outside."""
+
+from django import forms
+
+from workspaces.forms.resource import amount_field, whole, why
+from workspaces.models import Unit
+
+
+class SpendForm(forms.Form):
+    """Money that was spent beside labsite; it counts from its day on the workspace's clock."""
+
+    amount = amount_field(Unit.API_MICROS)
+    currency = forms.CharField(max_length=3, min_length=3, initial="EUR", help_text="That in which the pools here count.")
+    what = forms.CharField(label="What for", max_length=300)
+    spent_on = forms.DateField(label="Spent on", required=False, widget=forms.DateInput(attrs={"type": "date"}), help_text="Empty: now.")
+    run = forms.CharField(label="Run", max_length=80, required=False, help_text="Its id, where it was spent for one; else empty.")
+
+    def clean_amount(self) -> int:
+        return whole(self.cleaned_data["amount"], Unit.API_MICROS)
+
+    def clean_currency(self) -> str:
+        return str(self.cleaned_data["currency"]).upper()
+
+
+class TakeBackForm(forms.Form):
+    reason = why("Why it is taken back")

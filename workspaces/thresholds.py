@@ -1,0 +1,57 @@
+"""Thresholds of limits: reached in a window, whoever manages budgets is told once. A piece of every command that spends (`workspaces/ledger.py`).
+
+A crossing is a row, unique for window, limit, its revision and the percentage, written under the lock of the ledger with the spending that
+reached it: however many runs settle at once, it is written once, and a recount, or spending that goes down and up again, writes none.
+"""
+
+from workspaces.access import Kind, Permission
+from workspaces.accounts import Accounts
+from workspaces.audit import Draft
+from workspaces.commands.notification import notify
+from workspaces.models import Crossing, Limit, Notification, User
+from workspaces.queries.member import people
+from workspaces.standings import amount_words, name_of
+
+
+def note_crossings(event: Draft, windows: list[Accounts]) -> None:
+    """Write what the spending of these locked windows has reached, and tell of it."""
+    for accounts in windows:
+        unit, window, spent = accounts.source.unit, accounts.source.window, accounts.spent.balance
+        if spent <= 0:
+            continue
+        for limit in Limit.objects.filter(unit=unit, window=window, thresholds__len__gt=0).order_by("mode"):
+            reached = {percent for percent in limit.thresholds if 100 * spent >= percent * limit.amount}
+            if reached:
+                _note(event, limit, accounts, reached)
+
+
+def _note(event: Draft, limit: Limit, accounts: Accounts, reached: set[int]) -> None:
+    starts_at, ends_at = accounts.window.starts_at, accounts.window.ends_at
+    known = Crossing.objects.filter(limit_id=limit.pk, revision=limit.revision, starts_at=starts_at).values_list("percent", flat=True)
+    fresh = sorted(reached - set(known))
+    if not fresh:
+        return
+    rows = [
+        Crossing(
+            limit_id=limit.pk, revision=limit.revision, unit=limit.unit, window=limit.window, starts_at=starts_at, ends_at=ends_at,
+            percent=percent, amount=limit.amount, spent=accounts.spent.balance,
+        )
+        for percent in fresh
+    ]  # fmt: skip
+    Crossing.objects.bulk_create(rows)
+    event.created(*rows)
+    name, highest = name_of(limit.unit, limit.window), rows[-1]
+    event.details.setdefault("thresholds", []).extend(f"{name}: {percent} %" for percent in fresh)
+    notify(
+        stewards(),
+        cause=Notification.Cause.LIMIT_CROSSED,
+        subject_type="crossing",
+        subject_id=highest.pk,
+        label=f"{name}: {highest.percent} % reached",
+        words=f"{amount_words(highest.spent, limit.unit)} of {amount_words(limit.amount, limit.unit)} are spent; {limit.get_mode_display()}.",
+    )
+
+
+def stewards() -> list[User]:
+    """Who may manage budgets here: whom a budget's alarms are told to."""
+    return [person.user for person in people() if person.may(Permission.MANAGE_BUDGET, Kind.BUDGET)]
