@@ -17,6 +17,7 @@ from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.at_once import runs_at_once
 from runs.queries.hold import queue_hold
+from runs.queries.lowered import LOOKED_AT, approved, bounds
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
 from runs.queries.start import Conditions, rooms
 from runs.start import Waits
@@ -171,8 +172,10 @@ def _demand_start(run: Run, pool: Pool) -> None:
     """Ask the start rule; the ledger's lock and the engine's make its counts hold."""
     rights = rights_of(Actor.of(run.requested_by), scope.current_id())
     asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
-    # Without what stands against the windows: on those the ledger decides, when it moves the reservation.
-    waits = Conditions(runs_at_once(), frozenset(asker), [], queue_hold()).waits(run, run.isolation, rooms([pool])[pool.pk])
+    # Without what stands against windows that have begun since: on those the ledger decides, when it moves the reservation.
+    lowered = bounds(ledger.standings(now=timezone.now(), spans=LOOKED_AT))
+    now = Conditions(runs_at_once(), frozenset(asker), [], queue_hold(), lowered, approved(lowered))
+    waits = now.waits(run, run.isolation, rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)
 

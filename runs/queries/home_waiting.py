@@ -9,6 +9,7 @@ from django.db.models import Count
 from runs.lifecycle import RunStatus
 from runs.models import Run
 from runs.queries.hold import queue_hold
+from runs.queries.lowered import approved, bounds
 from runs.queries.share import turns
 from runs.queries.start import ADMITTED_ON, Conditions, asked, launchers, rooms, stops_of
 from runs.start import Asked, AtOnce, Room, Waits, what_holds
@@ -54,7 +55,8 @@ def queued(limits: list[Standing], running: int) -> Queued:
         for pool, slots, asker, isolation, name, username, count in rows
     ]
     at_once = (limit.amount for limit in limits if (limit.unit, limit.window, limit.mode) == (Unit.RUNS, Limit.Window.NOW, Limit.Mode.STOP))
-    now = Conditions(AtOnce(running, next(at_once, None)), may_launch, stops_of(limits), queue_hold())
+    lowered = bounds(limits) if rows else []
+    now = Conditions(AtOnce(running, next(at_once, None)), may_launch, stops_of(limits), queue_hold(), lowered, approved(lowered))
     if not pools:
         return Queued(alike, {}, now)
     return Queued(alike, rooms(pools.values(), turns=turns(pool.engine_id for pool in pools.values())), now)

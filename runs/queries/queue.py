@@ -14,7 +14,7 @@ from workspaces.models import Pool
 
 SHOWN = 500
 RUN_SHOWN = (
-    "name", "slots", "queued_at", "reserved_gpu_ms", "reserved_api_micros", "budget_window_at", "requested_by__username",
+    "name", "slots", "wall_seconds", "queued_at", "reserved_gpu_ms", "reserved_api_micros", "budget_window_at", "requested_by__username",
     "requested_by__display_name",
 )  # fmt: skip
 POOL_SHOWN = ("slug", "slots", "is_accepting", "isolation", "engine_id", "closed_reason", "closed_by__username", "closed_by__display_name")

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Q, Sum
@@ -13,10 +13,11 @@ from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, Run
 from runs.queries.at_once import runs_at_once
 from runs.queries.hold import queue_hold
+from runs.queries.lowered import LOOKED_AT, Bound, amount_of, approved, bounds
 from runs.share import Turn
-from runs.start import Asked, AtOnce, Hold, Room, Waits, what_holds
+from runs.start import Asked, AtOnce, Hold, Holds, Room, Waits, what_holds
 from workspaces.access import Kind, Permission
-from workspaces.models import EngineSlot, Limit, Pool, Unit
+from workspaces.models import EngineSlot, Limit, Pool
 from workspaces.queries.member import people
 from workspaces.standings import CALENDAR, Standing, amount_words, standings
 from workspaces.units import duration
@@ -64,13 +65,15 @@ def launchers() -> frozenset[uuid.UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What holds for all queued runs of the workspace at a moment: how many are at work, who may launch, what stands against hard stops, and
-    whether somebody holds the queue."""
+    """What holds for all queued runs of the workspace at a moment: how many are at work, who may launch, what stands against hard stops,
+    whether somebody holds the queue, which limits runs may no longer fit, and who was approved above those that ask for it."""
 
     at_once: AtOnce
     may_launch: frozenset[uuid.UUID]
     stops: list[Standing]
     hold: Hold | None = None
+    lowered: list[Bound] = field(default_factory=list)
+    approved: frozenset[object] = frozenset()
 
     def waits(self, run: Run, isolation: str, room: Room) -> Waits | None:
         """Why a run does not start now; None where it may. `isolation` is what it was admitted on, of its frozen record, which lists do not
@@ -79,11 +82,25 @@ class Conditions:
             slots=run.slots, isolation=isolation, asked_by=run.requested_by.label, may_launch=run.requested_by_id in self.may_launch,
             budget=lacks_budget(run, self.stops),
         )  # fmt: skip
-        return what_holds(wants, room, self.at_once, self.hold)
+        waits = what_holds(wants, room, self.at_once, self.hold)
+        if waits is not None and waits.holds == Holds.RUN:
+            return waits
+        return self._no_longer_fits(run) or waits
+
+    def _no_longer_fits(self, run: Run) -> Waits | None:
+        """It holds back the run alone: a smaller one behind it may fit."""
+        for bound in self.lowered:
+            if bound.standing.mode == Limit.Mode.APPROVAL and run.pk in self.approved:
+                continue
+            if reason := bound.excess(run):
+                return Waits(Holds.RUN, reason, bound.release, needs_somebody=bound.standing.window == Limit.Window.RUN)
+        return None
 
 
 def conditions(now: datetime) -> Conditions:
-    return Conditions(runs_at_once(), launchers(), windows(now), queue_hold())
+    limits = standings(now=now, spans=LOOKED_AT)
+    lowered = bounds(limits)
+    return Conditions(runs_at_once(), launchers(), stops_of(limits), queue_hold(), lowered, approved(lowered))
 
 
 def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "") -> Asked:
@@ -103,11 +120,6 @@ def isolation_words(isolation: str) -> str:
     return str(dict(Pool.Isolation.choices).get(isolation, isolation or "no isolation that is on record"))
 
 
-def windows(now: datetime) -> list[Standing]:
-    """The hard stops of windows of the calendar, and what stands against them."""
-    return stops_of(standings(now=now, spans=CALENDAR))
-
-
 def stops_of(limits: Iterable[Standing]) -> list[Standing]:
     """The hard stops of windows of the calendar among limits."""
     return [standing for standing in limits if standing.mode == Limit.Mode.STOP and standing.window in CALENDAR]
@@ -121,7 +133,7 @@ def lacks_budget(run: Run, stops: list[Standing]) -> str:
     if run.budget_window_at is None:
         return ""
     for standing in stops:
-        amount = {Unit.GPU_MS: run.reserved_gpu_ms, Unit.API_MICROS: run.reserved_api_micros}.get(Unit(standing.unit), 0)
+        amount = amount_of(run, standing.unit)
         weeks = timedelta(days=0 if standing.window == Limit.Window.WEEK else 6)
         has_turned = standing.starts_at is not None and run.budget_window_at + weeks < standing.starts_at
         total = standing.used + standing.reserved + amount

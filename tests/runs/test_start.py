@@ -15,6 +15,7 @@ from runs.models import Run
 from runs.queries.queue import waiting_runs
 from runs.start import Asked, AtOnce, Holds, Room, what_holds
 from tests.factories import make_member
+from tests.factories_resources import join
 from tests.factories_runs import Laboratory, dispatch, launch, make_laboratory
 from workspaces.access import Actor, Role
 from workspaces.audit import Refusal
@@ -136,3 +137,56 @@ def test_what_somebody_asked_for_is_not_approved_once_they_may_not_launch() -> N
             decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
         decide_approval(actor=approver, approval=approval, approves=False, comment="has left", seen_hash=approval.content_hash)
         assert Run.objects.get().status == "aborted"
+
+
+def lower(laboratory: Laboratory, hours: int, *, window: str = Limit.Window.WEEK, mode: str = Limit.Mode.STOP) -> None:
+    set_limit(actor=laboratory.owner, unit=Unit.GPU_MS, window=window, amount=hours * MS_PER_HOUR, mode=mode, reason="a change of plans")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_limit_that_is_lowered_binds_what_waits_and_lets_it_go_once_raised() -> None:
+    laboratory = make_laboratory(weekly_gpu_hours=100)
+    with laboratory.opened():
+        large, small = launch(laboratory, gpu_ms=6 * MS_PER_HOUR), launch(laboratory, gpu_ms=3 * MS_PER_HOUR)
+        last = launch(laboratory, gpu_ms=3 * MS_PER_HOUR)
+        lower(laboratory, 5)
+        reasons = [entry.reason for entry in waiting_runs()]
+        assert "its 6 GPU-hours would make 6 GPU-hours of 5 GPU-hours" in reasons[0]
+        assert reasons[1] == "It is next."
+    dispatch(laboratory)
+    assert statuses(laboratory, large, last) == ["queued", "queued"], "3 of 5 are at work: neither fits"
+    assert statuses(laboratory, small)[0] != "queued"
+    with laboratory.opened():
+        assert "its 3 GPU-hours would make 6 GPU-hours of 5 GPU-hours" in waiting_runs()[1].reason
+        lower(laboratory, 100)
+    dispatch(laboratory)
+    assert "queued" not in statuses(laboratory, large, last)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lower_limit_of_one_run_binds_what_waits() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory, gpu_ms=6 * MS_PER_HOUR)
+        lower(laboratory, 2, window=Limit.Window.RUN)
+        (entry,) = waiting_runs()
+        assert "it asks for 6 GPU-hours, and 2 GPU-hours are allowed by now" in entry.reason
+        assert entry.needs_somebody
+    dispatch(laboratory)
+    assert statuses(laboratory, run) == ["queued"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_above_a_lowered_limit_that_asks_for_approval_only_those_go_that_were_approved() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        unasked = launch(laboratory, gpu_ms=6 * MS_PER_HOUR)
+        lower(laboratory, 8, mode=Limit.Mode.APPROVAL)
+        held = launch(laboratory, gpu_ms=6 * MS_PER_HOUR)
+        request = Approval.objects.get()
+        decide_approval(actor=join(laboratory.owner, "eve", Role.ADMIN), approval=request, approves=True, seen_hash=request.content_hash)
+        lower(laboratory, 2, mode=Limit.Mode.APPROVAL)
+        assert "launch it again, which asks an approver" in waiting_runs()[0].release
+    dispatch(laboratory)
+    assert statuses(laboratory, unasked) == ["queued"]
+    assert statuses(laboratory, held)[0] != "queued"
