@@ -9,8 +9,9 @@ from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import READABLE, Pool, PoolError
 from runs.queries.secret import redactor_of
 from workspaces import scope, store
-from workspaces.models import Workspace
-from workspaces.units import plural
+from workspaces.commands.blob import room_left
+from workspaces.models import Blob, Workspace
+from workspaces.units import plural, size
 
 CHUNK = 1 << 20
 MAX_OUTPUTS = 2_000
@@ -35,6 +36,7 @@ class Keeper:
         self._began = self._noted = time.monotonic()
         self._has_more = False
         self.unreadable: list[str] = []
+        self.over_limit: dict[str, int] = {}  # what the storage limit has no room for, and its bytes
         self.notes: dict[str, Any] = {}
 
     def keep_records(self) -> None:
@@ -53,12 +55,17 @@ class Keeper:
         """Every output. Raises TurnOver, PoolError where they cannot be listed, StoreFull where the store has no room; one that cannot be read is
         counted, and keeps no other from being kept."""
         listed = self._place.outputs(self._workspace.pk.hex, self._attempt.key)
-        names_too_long = []
+        names_too_long, room = [], self._room()
         for entry in listed[:MAX_OUTPUTS]:
             path = _path_of(self._redactor.blot_text(entry.path), self._attempt)
             if len(path) > MAX_PATH:
                 names_too_long.append(path[:200])
                 continue
+            if room is not None and path not in self._known:
+                if entry.bytes > room:
+                    self.over_limit[path[:200]] = entry.bytes
+                    continue
+                room -= entry.bytes
             try:
                 self._keep(path, entry.bytes, self._output(entry.path))
             except PoolError:
@@ -68,6 +75,7 @@ class Keeper:
         self.notes |= {
             "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
             "outputs_not_plain_files": getattr(listed, "skipped", 0),
+            "outputs_over_storage_limit": sorted(self.over_limit)[:SHOWN],
             "outputs_unreadable": (names_too_long + self.unreadable)[:SHOWN],
             "artifacts_not_found": [path[:200] for path in missing[:SHOWN]],
         }
@@ -75,10 +83,22 @@ class Keeper:
     @property
     def lacking(self) -> str:
         """A sentence about what is left to be collected; empty where nothing is."""
-        if not self.unreadable:
-            return ""
-        count = plural(len(self.unreadable), "file", "files")
-        return f"{LACKING}: {count} could not be read. The run folder stays in the pool, and collecting is tried again."
+        parts = []
+        if self.unreadable:
+            parts.append(f"{plural(len(self.unreadable), 'file', 'files')} could not be read")
+        if self.over_limit:
+            count, more = plural(len(self.over_limit), "file", "files"), size(sum(self.over_limit.values()))
+            parts.append(f"the storage limit has no room for {count} of {more}; free some, or ask for a larger limit")
+        return f"{LACKING}: {', and '.join(parts)}. The run folder stays in the pool, and collecting is tried again." if parts else ""
+
+    def _room(self) -> int | None:
+        """What a hard stop of storage leaves to outputs of this attempt that are not kept yet. Collectors of two runs may both take the last
+        room: what a run has made is not thrown away for it."""
+        left = room_left()
+        if left is None:
+            return None
+        named = set(Blob.objects.filter(sha256__in=[row.sha256 for row in self._known.values()]).values_list("sha256", flat=True))
+        return left - sum(row.bytes for row in self._known.values() if row.sha256 not in named)
 
     def _keep(self, path: str, size: int | None, pieces: Iterable[bytes]) -> None:
         region, workspace = self._workspace.region, self._workspace.pk

@@ -149,6 +149,12 @@ def stored_bytes() -> int:
     return int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
 
 
+def room_left() -> int | None:
+    """Bytes that a hard stop of storage leaves; None without one. Below 0 where the store is over it."""
+    stop = Limit.objects.filter(unit=Unit.STORAGE_BYTES, mode=Limit.Mode.STOP).values_list("amount", flat=True).first()
+    return None if stop is None else stop - stored_bytes()
+
+
 def refuse_over_limit(more_bytes: int, *, lock: bool = False) -> str:
     """Refuse where `more_bytes` would pass a storage limit; returns a sentence where they pass one that only warns, else nothing.
 
