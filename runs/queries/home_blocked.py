@@ -8,7 +8,7 @@ from runs.queries.home_now import Now
 from runs.queries.home_waiting import Queued
 from runs.start import Hold, Holds, Waits
 from workspaces.models import Limit, Unit, Workspace
-from workspaces.queries.budget import last_recount, reached
+from workspaces.queries.budget import last_recount
 from workspaces.queries.overrun import overruns
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import Standing
@@ -53,7 +53,6 @@ def blocks(
         if standing.mode == Limit.Mode.STOP and standing.unit != Unit.RUNS and standing.window != Limit.Window.RUN and standing.free <= 0:
             until = f" It frees up {standing.until}." if standing.until else ""
             found.append(Block(f"{standing.name}: nothing is left.{until}", page="budget"))
-    found += [Block(one.words, page="budget") for one in reached(moment)]
     for alarm in overruns(now=moment):
         found.append(Block(alarm.words, page="run" if alarm.run_ref else "", argument=alarm.run_ref))
     for group in repeated_failures(moment - LATELY):

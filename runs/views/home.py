@@ -23,6 +23,7 @@ from runs.views.live import live
 from runs.views.visit import note_visit, since_last_visit
 from workspaces.access import Kind, Permission
 from workspaces.pages import PageRequest
+from workspaces.queries.budget import reached
 from workspaces.queries.chain import last_finding
 from workspaces.queries.objective import current_objective
 
@@ -62,6 +63,7 @@ def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any
         "now": running,
         "rows": [(row, row.seconds(now), _waits(queue, row)) for row in running.rows],
         "burn": burn(limits, running, now) if sees[Kind.BUDGET] else None,
+        "reached": reached(now) if sees[Kind.BUDGET] else [],
         "blocks": [block for block in held_up if block.page not in KIND_OF_PAGE or sees[KIND_OF_PAGE[block.page]]],
         "uses": pool_uses(open_pools(POOLS_SHOWN)) if sees[Kind.POOL] else [],
         "sees": sees,
