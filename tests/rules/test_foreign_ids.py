@@ -41,6 +41,7 @@ MODELS = {
     "version": "workspaces.DatasetVersion",
     "approval": "workspaces.Approval",
     "spend": "workspaces.ExternalSpend",
+    "budget": "workspaces.Limit",
 }
 # Routes that take a form, with one that is right.
 FORMS = {

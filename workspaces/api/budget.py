@@ -20,6 +20,7 @@ from workspaces.queries.paging import Place, in_order
 
 routes = Routes("budgets")
 
+CHANGES = 1_000  # of one limit that are looked back on
 UnitName = Literal["gpu_ms", "api_micros", "storage_bytes", "runs", "wall_seconds", "slots"]
 
 
@@ -101,10 +102,11 @@ def get_budget(request: ApiRequest, limit: str) -> Any:
     return _one_out(request, Limit.objects.find(limit))
 
 
-@routes.get("/budgets/{limit}/history", needs=Permission.VIEW, kind=Kind.BUDGET, response=ChangeList)
-def list_limit_changes(request: ApiRequest, limit: str) -> Any:
-    """Changes of one limit with who, why, before and after: the newest 200."""
-    changes = limit_changes(Limit.objects.find(limit))
+@routes.get("/budgets/{budget}/history", needs=Permission.VIEW, kind=Kind.BUDGET, response=ChangeList)
+def list_limit_changes(request: ApiRequest, budget: str, cursor: Cursor = "", limit: Size = 50) -> Any:
+    """Changes of one limit with who, why, before and after, newest first."""
+    changes = limit_changes(Limit.objects.find(budget), size=CHANGES)
+    page = in_order(changes, lambda change: (-change.event.sequence,), cursor=cursor, size=limit)
     return {
         "items": [
             {
@@ -115,9 +117,9 @@ def list_limit_changes(request: ApiRequest, limit: str) -> Any:
                 "after": None if change.is_erased else {field: after for field, _, after in change.changes},
                 "created_at": change.event.recorded_at,
             }
-            for change in changes
+            for change in page.items
         ],
-        "next": None,
+        "next": page.next,
     }
 
 

@@ -197,7 +197,7 @@ class ExternalSpend(Owned):
             *same_workspace("externalspend", "corrects"),
             models.UniqueConstraint(fields=["workspace", "corrects"], name="externalspend_corrected_once"),
             models.CheckConstraint(
-                condition=models.Q(amount_micros__gt=0, corrects=None) | models.Q(amount_micros__lt=0, corrects__isnull=False),
+                condition=models.Q(amount_micros__gt=0) | models.Q(amount_micros__lt=0, corrects__isnull=False),
                 name="externalspend_sign",
             ),
         ]
