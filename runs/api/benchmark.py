@@ -34,7 +34,7 @@ class MeasuredOut(Schema):
     rank: int | None
 
 
-class ScoreOut(Schema):
+class RankedScoreOut(Schema):
     """`rank` is null where the score is no finite number; mean and median rank also where no metric is asked for."""
 
     rank: int | None
@@ -65,7 +65,7 @@ class ScoreboardOut(Schema):
     total: int
     ranked: int
     metrics_reported: list[str] = Field(description="Other metrics under this contract, of which `metric` may name some.")
-    items: list[ScoreOut]
+    items: list[RankedScoreOut]
     next: str | None
 
 

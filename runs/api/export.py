@@ -28,7 +28,7 @@ class ExportIn(Body):
     reason: Line = Field("", max_length=1000, description="Demanded where files are internal.")
 
 
-class ProgressOut(Schema):
+class ExportProgressOut(Schema):
     place: int
     count: int
     name: str
@@ -45,7 +45,7 @@ class ExportOut(Schema):
     bytes: int | None
     manifest_sha256: str
     left_out: list[dict[str, Any]]
-    progress: ProgressOut | None
+    progress: ExportProgressOut | None
     created_at: datetime
     ended_at: datetime | None
     expires_at: datetime | None

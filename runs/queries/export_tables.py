@@ -13,6 +13,7 @@ from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db.models import Exists, Field, Model, OuterRef, Q, QuerySet
 
+from runs.models import Failure
 from workspaces import scope
 from workspaces.models import AuditEvent, Dataset, Engine, EventSubject, Membership, Pool, Row, User, Workspace
 
@@ -22,6 +23,7 @@ CLOSED = Dataset.Egress.RESTRICTED
 LEFT_OUT: dict[str, str] = {
     "runs.Export": "what was exported before says nothing about the workspace; the record has it",
     "runs.KeptFile": "where collecting stands; what is collected is an artifact",
+    "runs.PoolDemand": "what its queue asked of a shared engine within the last seconds",
     "runs.Watch": "where labsite's own looking stands",
     "workspaces.AuditHead": "the end of the chain stands in MANIFEST.json",
     "workspaces.DataKey": "a key, though a wrapped one",
@@ -32,7 +34,9 @@ LEFT_OUT: dict[str, str] = {
     "workspaces.TokenUse": "addresses from which people work",
 }
 WITHOUT: dict[str, dict[str, str]] = {
-    "workspaces.Pool": dict.fromkeys(("login", "folder", "python", "secret_id"), "how a host of this installation is entered"),
+    "workspaces.Pool": dict.fromkeys(
+        ("login", "folder", "python", "secret_id", "partition", "account"), "how a host of this installation is entered"
+    ),
     "workspaces.Secret": dict.fromkeys(("nonce", "ciphertext", "fingerprint"), "its value, and what would tell one value from another"),
     "workspaces.SecretUse": dict.fromkeys(("nonce", "ciphertext"), "its value"),
 }
@@ -145,6 +149,10 @@ def _rows_of(model: type[Row], closed_runs: Collection[uuid.UUID]) -> "Callable[
                 return everything.exclude(dataset__egress=CLOSED)
             case "runs.RunLine":
                 return everything.exclude(attempt__run__in=closed_runs)
+            case "runs.Failure":
+                return everything.exclude(run__in=closed_runs)
+            case "runs.FailureGroup" if closed_runs:
+                return everything.exclude(Exists(Failure.objects.filter(group=OuterRef("pk"), run__in=closed_runs)))
             case "workspaces.EventPayload" if closed_runs:
                 named = EventSubject.objects.filter(event=OuterRef("event"), object_id__in=closed_runs)
                 said = Q(event__verb__startswith="run.") | Q(event__verb__startswith="attempt.")

@@ -155,7 +155,7 @@ def test_a_form_without_its_csrf_token_changes_nothing(db: None) -> None:
 def test_queues_and_health_are_said_in_words(console: Client) -> None:
     page = " ".join(console.get("/console/").content.decode().split())
     assert "<h1>Everything serves</h1>" in page
-    assert {name for name in ("collect", "default", "dispatch", "watch") if f"<dt>{name}</dt>" in page} == set(depths())
+    assert {name for name in ("collect", "default", "dispatch", "export", "watch") if f"<dt>{name}</dt>" in page} == set(depths())
     assert "jobs wait</dd>" in page
     assert "not answering" not in page
 
