@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
 
@@ -152,7 +153,7 @@ def test_every_way_to_a_run_is_closed() -> None:
 
 def test_reads_stay_and_say_it() -> None:
     laboratory = make_laboratory()
-    rows = fill(laboratory.workspace)
+    rows = fill(laboratory.workspace) | {"user": laboratory.owner.user, "group": Group.objects.create(name="Readers")}
     with as_owner(), laboratory.opened():
         Run.objects.update(reserved_gpu_ms=0, spent_gpu_ms=0, reserved_api_micros=0, spent_api_micros=0)  # made up, and in no ledger
     client = client_of(laboratory.owner)

@@ -81,7 +81,7 @@ def test_what_blocks_is_said_with_its_reason(laboratory: Laboratory) -> None:
         launch(laboratory, pool="spare")
         change_pool(actor=laboratory.owner, pool=spare, is_accepting=False)
     page = home(laboratory)
-    assert "spare takes no new work." in page
+    assert "spare takes no new work: Lab-Owner closed it" in page
     assert "1 run waits for it. It starts once an operator opens spare again." in page
 
 

@@ -107,7 +107,7 @@ def test_facts_with_it_come_back_and_facts_from_before_are_decided_as_they_were(
     facts = with_quota(used=5)
     kept = json.loads(json.dumps(facts.as_json()))
     assert facts_from(kept) == facts
-    assert kept["form"] == 3
+    assert kept["form"] == 4
     before = json.loads(json.dumps(GOOD.as_json()))
     del before["quota"]
     before["form"] = 2
