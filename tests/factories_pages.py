@@ -7,9 +7,12 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from runs.models import Artifact, Attempt, Evaluation, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Watch
+from runs.commands.failure import Evidence, file_failure
+from runs.lifecycle import RunStatus
+from runs.models import Artifact, Attempt, Evaluation, FailureGroup, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Watch
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, command
 from workspaces.commands.blob import keep_blobs, receive_file
 from workspaces.verbs import Verb
@@ -71,6 +74,15 @@ def score_runs(event: Draft, /, *, actor: Actor, scores: dict[Run, tuple[float, 
     ]
     Evaluation.objects.bulk_create(made)
     event.created(made[0])
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def fail_run(event: Draft, /, *, actor: Actor, run: Run, lines: Sequence[str]) -> FailureGroup:
+    """Put a run among those that failed alike, as its end does; `lines` are what it wrote about it."""
+    lock_ledger()
+    event.changing(run)
+    file_failure(event, run=run, status=RunStatus.FAILED, reason_code="exit", reason="", evidence=Evidence(exit_code=1, lines=tuple(lines)))
+    return FailureGroup.objects.get(failures__run=run)
 
 
 @command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)

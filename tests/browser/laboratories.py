@@ -6,18 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.db import connection
+from django.utils import timezone
 
+from runs.commands.export import request_export
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
 from tests.factories import make_member
-from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, score_runs, see, set_run
+from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, fail_run, score_runs, see, set_run
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
 from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
 from workspaces.commands.agent import change_agent
 from workspaces.commands.benchmark import change_benchmark
 from workspaces.commands.dataset import change_dataset
+from workspaces.commands.external_spend import enter_spend
 from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
 from workspaces.commands.secret import create_secret
@@ -141,7 +144,11 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         score_runs(actor=owner, scores={made[0]: (0.81, 0.02), made[4]: (0.7, 0.01), made[8]: (float("nan"), None)})
         for number, of_sweep in enumerate(made[:3], start=1):
             set_run(actor=owner, run=of_sweep, sweep=sweep, sweep_member=number)
+        failure = fail_run(actor=owner, run=made[1], lines=["Traceback (most recent call last):", f"ValueError: {words[4]}"])
+        spend = enter_spend(actor=owner, amount_micros=1_250_000, currency="EUR", what=words[3][:200], spent_at=timezone.now())
+        export = request_export(actor=owner, files="internal", reason=words[6])
         values = {
+            "failure": failure.public_id, "spend": spend.public_id, "export": export.public_id,
             "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
