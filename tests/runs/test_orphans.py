@@ -56,8 +56,12 @@ def test_a_run_that_was_declared_lost_and_is_still_at_work_is_ended_and_that_is_
         assert AuditEvent.objects.filter(verb="attempt.found_alive", subject_id=run.pk).count() == 1
         assert Run.objects.get(pk=other.pk).status == "running", "one that is open here was ended"
         assert Watch.objects.get(attempt=attempt).lease_until is None, "what it left waits for an hour"
-    collect_late(laboratory, attempt)
-    assert "collected later" in fresh(laboratory, run).reason
+
+    def is_collected() -> bool:
+        collect_late(laboratory, attempt)
+        return "collected later" in fresh(laboratory, run).reason
+
+    until(is_collected, "what it left")
     let_go(laboratory, other)
     drive(laboratory, other)
     settled(laboratory)

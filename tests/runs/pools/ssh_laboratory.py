@@ -26,7 +26,9 @@ def laboratory(host: SSHHost, store: Path, isolation: Isolation = Isolation.NONE
         (store / name).touch(mode=0o600)
         (store / name).write_text(content)
     spec = {"root": str(host.home / f"runs-{isolation}"), "isolation": isolation.value, "port": str(host.port), "user": host.user}
-    lab = Laboratory(pool_on(host, isolation), store, {**spec, **{name: str(store / name) for name in files}})
+    pool = pool_on(host, isolation)
+    pool.probe()  # makes the pool's folder, as "test connection" does; without it nothing is known there
+    lab = Laboratory(pool, store, {**spec, **{name: str(store / name) for name in files}})
     try:
         yield lab
     finally:

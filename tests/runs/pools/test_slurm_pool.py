@@ -62,7 +62,8 @@ def test_over_ssh_a_job_of_a_plain_account_does_as_any_other(far: Laboratory, cl
     order, seen = far.run("import sys; print('hello'); sys.exit(7)", secrets={"TOKEN": "s3cret"})
     assert seen.exit is not None
     assert (seen.exit.code, far.log(order)) == (7, "hello\n")
-    assert cluster.job(order.key, "%u|%T|%r") == f"{host.user}|FAILED|NonZeroExitCode"
+    ended = f"{host.user}|FAILED|NonZeroExitCode"
+    wait_for(lambda: cluster.job(order.key, "%u|%T|%r") == ended or None, "its end in Slurm")
     assert not (far.folder(order) / "secrets").exists()
     far.pool.remove(order.workspace, order.key)
     wait_for(lambda: far.look(order).status == Status.MISSING or None, "its being gone")
