@@ -16,7 +16,7 @@ from runs.queries.egress import runs_that_read, strictest_read_by
 from runs.queries.export_files import choices
 from runs.queries.export_list import folder_of
 from tests.factories import make_member, make_workspace
-from tests.factories_pages import client_of
+from tests.factories_pages import client_of, fail_run
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.test_export import export_of, faults, rows
@@ -89,6 +89,8 @@ def test_nothing_of_a_restricted_dataset_leaves(laboratory: Laboratory) -> None:
     with laboratory.opened():
         after = launch(laboratory, datasets=("table",), artifacts=(Artifact.objects.get(run=run, path="copy.txt").public_id,))
     assert drive(laboratory, after).status == "succeeded"
+    with laboratory.opened():
+        fail_run(actor=laboratory.owner, run=run, lines=["ValueError: closed-canary in a traceback"])
     classify(laboratory, "closed", "restricted")
     with laboratory.opened():
         assert runs_that_read("restricted") == {run.pk, after.pk}
