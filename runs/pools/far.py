@@ -148,8 +148,6 @@ class FarSide:
         elif what == "tidy":
             seconds = asked["older_than_seconds"]
             self._say({"removed": pool.tidy(older_than_seconds=seconds) + self._store.tidy(seconds)})
-        elif what == "names":
-            self._say({"names": pool.names() if isinstance(pool, ScheduledPool) else []})
         elif what == "probe":
             self._say({**self._probe(), "engine": dict(pool.scheduler.probe()) if isinstance(pool, ScheduledPool) else None})
         else:

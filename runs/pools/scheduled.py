@@ -105,9 +105,9 @@ class ScheduledPool(LocalPool):
             if time.time() - since.get("at", 0) > since.get("grace_seconds", 0) + STOP_SECONDS:
                 self.scheduler.stop(key)
 
-    def names(self) -> list[str]:
-        """Keys of every attempt that the engine has, waiting or running, whichever installation it is of: for the finder of orphans."""
-        return self.scheduler.names()
+    def living(self, workspace: str) -> list[str]:
+        """Those of a folder without an end, and whatever the engine has waiting or running, of whichever installation and workspace."""
+        return sorted({*super().living(workspace), *self.scheduler.names()})
 
     def _waiting(self, workspace: str, key: str, folder: Path) -> Observation:
         """No launcher has taken the fence."""

@@ -141,11 +141,6 @@ class SSHPool:
         removed: int = self._exchange({"what": "tidy", "older_than_seconds": older_than_seconds})[0]["removed"]
         return removed
 
-    def names(self) -> list[str]:
-        """As of a ScheduledPool; none where the host runs the attempts itself."""
-        found: list[str] = self._exchange({"what": "names"})[0]["names"]
-        return found
-
     def probe(self) -> FarHost:
         """Connect, bring the launcher, and say what the host is: for "test connection". Makes the pool's folder."""
         answer, _ = self._exchange({"what": "probe"}, new=True)

@@ -324,10 +324,11 @@ def test_the_job_inherits_neither_environment_nor_request_beyond_its_own(
 def test_the_finder_of_orphans_sees_what_waits_and_runs_and_nobody_elses(lab: Laboratory, cluster: SlurmCluster, queued: Order) -> None:
     cluster.run("sbatch", "--job-name=lab-somebody", "--output=/dev/null", "--wrap=sleep 60")
     assert isinstance(lab.pool, ScheduledPool)
-    assert lab.pool.names() == [queued.key]
+    assert lab.pool.living(queued.workspace) == [queued.key]
+    assert lab.pool.living("f" * 32) == [queued.key], "what the engine has, also where its folder is not"
     lab.pool.cancel(queued.workspace, queued.key, grace_seconds=0)
     assert end_of(lab, queued)[1] == "cancelled"
-    assert lab.pool.names() == []
+    assert lab.pool.living(queued.workspace) == []
     cluster.run("scancel", "--name=lab-somebody")
 
 

@@ -85,7 +85,7 @@ def test_over_ssh_what_waits_says_why_and_is_known_to_be_queued(far: Laboratory,
     try:
         order = far.start(far.order("pass"))
         seen = far.look(order)
-        assert pool_on(host, scheduler={"kind": "slurm"}).names() == [order.key]
+        assert order.key in pool_on(host, scheduler={"kind": "slurm"}).living(order.workspace)
         assert (seen.status, "its partition is down" in seen.reason, seen.native[:4]) == (Status.PENDING, True, "job ")
     finally:
         cluster.run("scontrol", "update", "partitionname=main", "state=up")
