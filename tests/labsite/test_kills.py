@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from labsite.embedded.home import CHECKOUT
 
 KILLS = 5
 
 
+@pytest.mark.timeout(620)  # a whole installation, five times taken over
 def test_killed_programs_lose_and_double_nothing(tmp_path: Path) -> None:
     report = tmp_path / "kills.jsonl"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DATABASE_", "REDIS_", "LABSITE_", "DJANGO_"))}

@@ -320,6 +320,7 @@ class Chance:
 
 
 @pytest.mark.django_db
+@pytest.mark.timeout(300)
 def test_two_thousand_operations_in_any_order_keep_every_sum(lab: Actor) -> None:
     chance = Chance(random.Random(20261128))  # noqa: S311  # a reproducible order, no secret
     weekly(lab, 50)
