@@ -26,6 +26,7 @@ from workspaces.models import LedgerAccount, LedgerEntry, Limit, Unit
 from workspaces.queries.ledger import recount
 from workspaces.queries.overrun import overruns
 
+pytestmark = pytest.mark.django_db
 HOUR = 3_600_000
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # a Wednesday
 WEEK = timedelta(days=7)
@@ -52,7 +53,6 @@ def promise(actor: Actor, hours: int, now: datetime = NOW, unit: str = Unit.GPU_
     return run_id, reserve(actor=actor, unit=unit, amount=hours * HOUR, run_id=run_id, now=now)
 
 
-@pytest.mark.django_db
 def test_a_run_reserves_then_spends_what_it_used_and_gives_back_the_rest(lab: Actor) -> None:
     weekly(lab, 10)
     run_id, starts_at = promise(lab, 4)
@@ -64,7 +64,6 @@ def test_a_run_reserves_then_spends_what_it_used_and_gives_back_the_rest(lab: Ac
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_what_exceeds_a_reservation_is_an_overrun_that_everyone_sees(lab: Actor) -> None:
     weekly(lab, 4)
     run_id, starts_at = promise(lab, 4)
@@ -76,7 +75,6 @@ def test_what_exceeds_a_reservation_is_an_overrun_that_everyone_sees(lab: Actor)
     assert (standing.used, standing.reserved, standing.free) == (5 * HOUR, 0, -HOUR)
 
 
-@pytest.mark.django_db
 def test_a_run_that_never_started_costs_nothing(lab: Actor) -> None:
     weekly(lab, 4)
     run_id, starts_at = promise(lab, 4)
@@ -84,7 +82,6 @@ def test_a_run_that_never_started_costs_nothing(lab: Actor) -> None:
     assert balances() == {"source": -4 * HOUR, "available": 4 * HOUR}
 
 
-@pytest.mark.django_db
 def test_a_settled_run_cannot_be_settled_again(lab: Actor) -> None:
     weekly(lab, 4)
     run_id, starts_at = promise(lab, 4)
@@ -95,7 +92,6 @@ def test_a_settled_run_cannot_be_settled_again(lab: Actor) -> None:
     assert balances()["spent"] == HOUR
 
 
-@pytest.mark.django_db
 def test_a_hard_stop_holds_although_nobody_asked_admission(lab: Actor) -> None:
     weekly(lab, 10)
     promise(lab, 8)
@@ -108,21 +104,18 @@ def test_a_hard_stop_holds_although_nobody_asked_admission(lab: Actor) -> None:
     assert balances()["reserved"] == 8 * HOUR
 
 
-@pytest.mark.django_db
 def test_above_a_limit_that_asks_or_warns_the_ledger_promises_on(lab: Actor) -> None:
     weekly(lab, 2, mode=Limit.Mode.APPROVAL)
     promise(lab, 3)
     assert balances() == {"source": -2 * HOUR, "available": -HOUR, "reserved": 3 * HOUR}
 
 
-@pytest.mark.django_db
 def test_one_run_may_not_have_more_than_the_limit_of_a_run(lab: Actor) -> None:
     set_limit(actor=lab, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=2 * HOUR, mode=Limit.Mode.STOP)
     with pytest.raises(DoesNotFit, match="a run may have 2 GPU-hours"):
         promise(lab, 3)
 
 
-@pytest.mark.django_db
 def test_without_a_weekly_limit_accounts_add_up_all_the_same(lab: Actor) -> None:
     run_id, starts_at = promise(lab, 3)
     assert balances() == {"source": -3 * HOUR, "reserved": 3 * HOUR}
@@ -133,7 +126,6 @@ def test_without_a_weekly_limit_accounts_add_up_all_the_same(lab: Actor) -> None
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_lowering_a_limit_below_what_is_committed_takes_nothing_back_and_stops_what_is_new(lab: Actor) -> None:
     weekly(lab, 10)
     run_id, starts_at = promise(lab, 8)
@@ -148,7 +140,6 @@ def test_lowering_a_limit_below_what_is_committed_takes_nothing_back_and_stops_w
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_a_change_of_a_limit_wants_a_reason_and_the_needed_ones_stay(lab: Actor) -> None:
     weekly(lab, 10)
     with pytest.raises(Refusal, match="Say why"):
@@ -163,7 +154,6 @@ def test_a_change_of_a_limit_wants_a_reason_and_the_needed_ones_stay(lab: Actor)
     assert balances() == {"source": -8 * HOUR, "available": 7 * HOUR, "reserved": HOUR}
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("amount", [-1, 1.5, True, 2**63, "3"])
 def test_amounts_that_are_no_whole_number_are_refused(lab: Actor, amount: Any) -> None:
     with pytest.raises(Refusal, match="whole number"):
@@ -173,7 +163,6 @@ def test_amounts_that_are_no_whole_number_are_refused(lab: Actor, amount: Any) -
             reserve(actor=lab, unit=Unit.GPU_MS, amount=amount, run_id=uuid.uuid4(), now=NOW)
 
 
-@pytest.mark.django_db
 def test_a_reservation_moves_into_the_next_window_or_waits(lab: Actor) -> None:
     weekly(lab, 10)
     run_id, starts_at = promise(lab, 6)
@@ -199,7 +188,6 @@ def test_a_reservation_moves_into_the_next_window_or_waits(lab: Actor) -> None:
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_what_was_spent_before_the_window_ended_is_charged_to_it(lab: Actor) -> None:
     weekly(lab, 6)
     run_id, starts_at = promise(lab, 6)
@@ -213,7 +201,6 @@ def test_what_was_spent_before_the_window_ended_is_charged_to_it(lab: Actor) -> 
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_a_month_is_kept_beside_the_week(lab: Actor) -> None:
     set_limit(actor=lab, unit=Unit.API_MICROS, window=Limit.Window.MONTH, amount=5 * HOUR, mode=Limit.Mode.STOP)
     run_id, starts_at = promise(lab, 4, unit=Unit.API_MICROS)
@@ -225,14 +212,12 @@ def test_a_month_is_kept_beside_the_week(lab: Actor) -> None:
     assert (standing.free, standing.until) == (4 * HOUR, "Tuesday 00:00 Europe/Berlin")
 
 
-@pytest.mark.django_db
 def test_spending_without_a_reservation_is_an_overrun_of_its_week(lab: Actor) -> None:
     run_id, starts_at = promise(lab, 0, unit=Unit.API_MICROS)
     assert settle(actor=lab, unit=Unit.API_MICROS, reserved=0, spent=12, run_id=run_id, window_start=starts_at) == 12
     assert balances(Unit.API_MICROS) == {"source": -12, "spent": 12}
 
 
-@pytest.mark.django_db
 def test_a_changed_zone_gives_no_second_budget_to_the_week_that_runs(lab: Actor) -> None:
     weekly(lab, 10)
     _, first = promise(lab, 6)
@@ -319,7 +304,6 @@ class Chance:
             self.spent += used if unit == Unit.GPU_MS else 0
 
 
-@pytest.mark.django_db
 @pytest.mark.timeout(300)
 def test_two_thousand_operations_in_any_order_keep_every_sum(lab: Actor) -> None:
     chance = Chance(random.Random(20261128))  # noqa: S311  # a reproducible order, no secret
@@ -343,7 +327,6 @@ def test_two_thousand_operations_in_any_order_keep_every_sum(lab: Actor) -> None
         assert row["total"] == 0, row
 
 
-@pytest.mark.django_db
 def test_recount_sees_a_balance_that_is_not_the_sum_of_its_entries(lab: Actor) -> None:
     weekly(lab, 10)
     promise(lab, 1)
@@ -351,7 +334,6 @@ def test_recount_sees_a_balance_that_is_not_the_sum_of_its_entries(lab: Actor) -
     assert {miscount.what for miscount in recount()} == {"GPU time, a week, spent", "sum of all balances"}
 
 
-@pytest.mark.django_db
 def test_a_month_limit_set_in_mid_month_counts_what_was_promised_and_spent_before(lab: Actor) -> None:
     now = timezone.now()
     weekly(lab, 50)
@@ -367,7 +349,6 @@ def test_a_month_limit_set_in_mid_month_counts_what_was_promised_and_spent_befor
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_a_month_whose_limit_goes_and_comes_again_misses_nothing(lab: Actor) -> None:
     now = timezone.now()
     monthly: dict[str, Any] = {"actor": lab, "unit": Unit.GPU_MS, "window": Limit.Window.MONTH, "mode": Limit.Mode.STOP}
@@ -381,7 +362,6 @@ def test_a_month_whose_limit_goes_and_comes_again_misses_nothing(lab: Actor) -> 
     assert recount() == []
 
 
-@pytest.mark.django_db
 def test_an_overrun_is_an_alarm_until_its_week_has_ended(lab: Actor) -> None:
     weekly(lab, 4)
     run_id, starts_at = promise(lab, 2)
@@ -392,7 +372,6 @@ def test_an_overrun_is_an_alarm_until_its_week_has_ended(lab: Actor) -> None:
     assert overruns(now=NOW + WEEK) == []
 
 
-@pytest.mark.django_db
 def test_runs_at_once_wait_or_warn_and_are_never_approved(lab: Actor) -> None:
     order: dict[str, Any] = {"actor": lab, "unit": Unit.RUNS, "window": Limit.Window.NOW, "amount": 4}
     with pytest.raises(Refusal, match="nobody could approve it"):
