@@ -3,9 +3,9 @@
 from django.db.models import Exists, OuterRef, Q
 
 from runs.models import Run
-from workspaces.models import ActorKind, AuditEvent
-from workspaces.queries.event import Filters, Told, matching, told
-from workspaces.queries.paging import BadCursor, Page
+from workspaces.models import ActorKind
+from workspaces.queries.event import Filters, Told, matching, newest
+from workspaces.queries.paging import Page
 from workspaces.verbs import Verb
 
 # What stands in the address, in words, and the verbs of it.
@@ -25,13 +25,7 @@ def overrides(filters: Filters, *, kind: str = "", cursor: str = "", size: int =
     """Overrides that match, newest first; of one of `KINDS`, or of all. The cursor is the sequence number of the last one seen. Raises Refusal
     for a filter that names nobody, BadCursor."""
     rows = matching(filters).exclude(actor_kind=ActorKind.SYSTEM).filter(_wanted(kind))
-    if cursor:
-        if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-            raise BadCursor("This cursor was not given out by labsite; begin again without one.")
-        rows = rows.filter(sequence__lt=int(cursor))
-    found: list[AuditEvent] = list(rows.order_by("-sequence")[: size + 1])
-    shown = found[:size]
-    return Page(items=told(shown), next=str(shown[-1].sequence) if len(found) > size else None)
+    return newest(rows, cursor=cursor, size=size)
 
 
 def _wanted(kind: str) -> Q:

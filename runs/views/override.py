@@ -2,13 +2,13 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from runs.queries.override import KINDS, overrides
 from workspaces.audit import Refusal
 from workspaces.pages import PageRequest
 from workspaces.queries.event import Told, filters_of
 from workspaces.queries.paging import BadCursor, Page
+from workspaces.views.event import row_of
 
 FILTERS = ("actor", "from", "to")
 
@@ -28,10 +28,7 @@ def override_list(request: PageRequest) -> HttpResponse:
     except Refusal as refused:
         refusal = refused
     context = {
-        "rows": [
-            (told.sentence, told.reason, told.event, reverse("event", args=[request.workspace.slug, told.event.public_id]))
-            for told in page.items
-        ],
+        "rows": [row_of(request, told) for told in page.items],
         "next_cursor": page.next or "",
         "kinds": [(name, words) for name, (words, _) in KINDS.items()],
         "kind": kind,

@@ -109,8 +109,12 @@ def matching(filters: Filters) -> "QuerySet[AuditEvent]":
 
 
 def page_of_events(filters: Filters, *, cursor: str = "", size: int = 50) -> Page[Told]:
-    """Matching events, newest first. The cursor is the sequence number of the last one seen."""
-    rows = matching(filters)
+    """Matching events, newest first. The cursor is the sequence number of the last one seen. Raises BadCursor."""
+    return newest(matching(filters), cursor=cursor, size=size)
+
+
+def newest(rows: "QuerySet[AuditEvent]", *, cursor: str = "", size: int = 50) -> Page[Told]:
+    """A page of some events, as `page_of_events` gives them."""
     if cursor:
         if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
             raise BadCursor("This cursor was not given out by labsite; begin again without one.")

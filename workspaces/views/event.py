@@ -45,7 +45,7 @@ def event_list(request: PageRequest) -> HttpResponse:
     asked = {name: request.GET.get(name, "")[:300] for name in FILTERS}
     query = "&".join(part for part in request.GET.urlencode().split("&") if part and not part.startswith("after="))
     context = {
-        "rows": [_row(request, told) for told in page.items],
+        "rows": [row_of(request, told) for told in page.items],
         "next_cursor": page.next or "",
         "is_lost": is_lost,
         "refusal": refusal,
@@ -108,7 +108,7 @@ def _page_of(request: PageRequest, subject: EventSubject) -> str:
     return reverse(LISTS[subject.type], args=[request.workspace.slug]) if subject.type in LISTS else ""
 
 
-def _row(request: PageRequest, told: Told) -> dict[str, Any]:
+def row_of(request: PageRequest, told: Told) -> dict[str, Any]:
     return {
         "sentence": told.sentence,
         "reason": told.reason,
