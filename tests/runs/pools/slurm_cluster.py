@@ -67,10 +67,11 @@ SlurmdParameters=config_overrides
 DefMemPerCPU=64
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
-NodeName=n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{ports[2]}-{last}] CPUs={cpus} RealMemory=16000 State=UNKNOWN
-PartitionName=main Nodes=n[1-{nodes}] Default=YES MaxTime=24:00:00 DefaultTime=5 PriorityTier=1 State=UP
-PartitionName=urgent Nodes=n[1-{nodes}] MaxTime=1:00:00 PriorityTier=10 PreemptMode=OFF State=UP
+NodeName={nodes} NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{ports[2]}-{last}] CPUs={cpus} RealMemory=16000 State=UNKNOWN
+PartitionName=main Nodes={nodes} Default=YES MaxTime=24:00:00 DefaultTime=5 PriorityTier=1 State=UP
+PartitionName=urgent Nodes={nodes} MaxTime=1:00:00 PriorityTier=10 PreemptMode=OFF State=UP
 """
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 CGROUP = """
 CgroupPlugin=cgroup/v1
 CgroupMountpoint=/sys/fs/cgroup
@@ -83,9 +84,7 @@ ConstrainSwapSpace=no
 
 def has_cgroups() -> bool:
     """Version 1, with a freezer that can be written: what proctrack/cgroup is tried with."""
-    return all(
-        os.access(f"/sys/fs/cgroup/{name}", os.W_OK) and Path(f"/sys/fs/cgroup/{name}/tasks").exists() for name in ("freezer", "memory")
-    )
+    return all(os.access(CONTROL_GROUPS / name, os.W_OK) and (CONTROL_GROUPS / name / "tasks").exists() for name in ("freezer", "memory"))
 
 
 class SlurmCluster:
@@ -102,6 +101,8 @@ class SlurmCluster:
         for name in ("state", "spool", "log", "run"):
             (self.folder / name).mkdir(mode=0o755)
         self.conf = self.folder / "slurm.conf"
+        # Slurm names the control group of a job by node and job id alone: nodes of one name in two clusters here would end each other's jobs.
+        self._name = f"lab{secrets.token_hex(4)}n"
         first = free_ports(2 + NODES)
         cgroups = has_cgroups()
         self.conf.write_text(
@@ -109,7 +110,7 @@ class SlurmCluster:
                 folder=self.folder,
                 ports=[first, first + 1, first + 2],
                 last=first + 1 + NODES,
-                nodes=NODES,
+                nodes=f"{self._name}[1-{NODES}]",
                 cpus=CPUS,
                 proctrack="proctrack/cgroup" if cgroups else "proctrack/linuxproc",
                 task="task/cgroup" if cgroups else "task/none",
@@ -122,7 +123,7 @@ class SlurmCluster:
         self._munge()
         self.start_controller()
         for number in range(1, NODES + 1):
-            self.start_node(number)
+            self.start_node(f"{self._name}{number}")
         self.ready()
 
     def _munge(self) -> None:
@@ -136,9 +137,9 @@ class SlurmCluster:
     def start_controller(self) -> None:
         self._start("slurmctld")
 
-    def start_node(self, number: int) -> None:
-        (self.folder / "spool" / f"n{number}").mkdir(mode=0o755, exist_ok=True)
-        self._start("slurmd", "-N", f"n{number}")
+    def start_node(self, node: str) -> None:
+        (self.folder / "spool" / node).mkdir(mode=0o755, exist_ok=True)
+        self._start("slurmd", "-N", node)
 
     def kill_controller(self, number: int = signal.SIGKILL) -> None:
         """End it, at once or politely, and wait for that."""
@@ -149,13 +150,13 @@ class SlurmCluster:
         state = self.folder / "state" / "job_state"
         self.wait(lambda: state.exists() and name.encode() in state.read_bytes(), "the state of the jobs")
 
-    def kill_node(self, number: int, *, jobs: bool) -> None:
+    def kill_node(self, node: str, *, jobs: bool) -> None:
         """A slurmd, and with `jobs` whatever runs on the node, as a machine that goes down."""
         if jobs:
-            for pid in self._steps(f"n{number}"):
+            for pid in self._steps(node):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        self._end(f"slurmd-n{number}.pid", signal.SIGKILL)
+        self._end(f"slurmd-{node}.pid", signal.SIGKILL)
 
     def ready(self, nodes: int = NODES) -> None:
         """Wait until so many nodes are idle."""
@@ -191,6 +192,10 @@ class SlurmCluster:
         for pid in self._steps():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        for group in CONTROL_GROUPS.glob(f"*/slurm_{self._name}*"):
+            for path, *_ in os.walk(group, topdown=False):
+                with contextlib.suppress(OSError):  # busy for as long as the last of its processes takes to go
+                    os.rmdir(path)
         remove_tree(self.folder)
 
     def _start(self, program: str, *options: str) -> None:

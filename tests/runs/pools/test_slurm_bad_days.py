@@ -141,7 +141,7 @@ def test_a_node_that_fails_loses_the_attempt_and_is_named(lab: Laboratory, clust
     order = lab.start(lab.order(WAITS, token))
     lab.said(order, "up")
     node = cluster.job(order.key, "%N")
-    cluster.kill_node(int(node[1:]), jobs=True)
+    cluster.kill_node(node, jobs=True)
     cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
     try:
         code, reason, words = end_of(lab, order)
@@ -149,7 +149,7 @@ def test_a_node_that_fails_loses_the_attempt_and_is_named(lab: Laboratory, clust
         assert "NODE_FAIL" in words
         assert alive(token) == []
     finally:
-        cluster.start_node(int(node[1:]))
+        cluster.start_node(node)
         cluster.run("scontrol", "update", f"nodename={node}", "state=resume")
         cluster.ready()
 
