@@ -23,7 +23,7 @@ from runs.jobs.lease import Lease
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem
 from runs.place import place_of
-from runs.pools.base import Pool, PoolError, Status
+from runs.pools.base import NoAnswer, Pool, PoolError, Status
 from runs.queries.order import order_of
 from runs.queries.share import turns
 from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
@@ -173,11 +173,17 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
         return
     try:
         place.submit(order_of(attempt, values))
-        seen = place.observe(workspace, attempt.key)
+    except NoAnswer as silent:
+        log.warning("attempt not answered for", attempt=attempt.key, reason=silent.reason)
+        return
     except PoolError as error:
         log.warning("attempt not started", attempt=attempt.key, reason=error.reason)
         give_up(actor, place, attempt, fence, f"The pool could not start it: {error.reason}.")
         return
+    try:
+        seen = place.observe(workspace, attempt.key)
+    except PoolError:
+        return  # it was handed over, which no lost answer undoes
     if seen.status == Status.RUNNING or (seen.exit is not None and seen.exit.has_run):
         started_at = datetime.fromtimestamp(seen.exit.started_at, UTC) if seen.exit else None
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=started_at)

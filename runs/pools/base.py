@@ -31,6 +31,10 @@ class PoolError(Exception):
         self.reason = reason
 
 
+class NoAnswer(PoolError):
+    """Whoever should say did not answer, or not in time: whether it did what was asked is not known."""
+
+
 class Status(str, Enum):
     """What a pool can say about an attempt. `UNKNOWN` is an answer of its own and never means that the attempt ended."""
 

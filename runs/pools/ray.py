@@ -17,8 +17,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runs.pools.base import JSON, PoolError, Status, check_name
-from runs.pools.scheduler import PREFIX, NoAnswer, Placed
+from runs.pools.base import JSON, NoAnswer, PoolError, Status, check_name
+from runs.pools.scheduler import PREFIX, Placed
 
 CALL_SECONDS = 10.0  # of one call, from the first byte to the last
 SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is kept waiting

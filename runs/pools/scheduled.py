@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runs.pools.base import Observation, PoolError, Status
+from runs.pools.base import NoAnswer, Observation, PoolError, Status
 from runs.pools.isolation import LAUNCHER, Isolation
 from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in
 from runs.pools.processes import boot_id, write_json
-from runs.pools.scheduler import NoAnswer, Placed, Scheduler
+from runs.pools.scheduler import Placed, Scheduler
 
 BEAT_SECONDS = 2.0  # a heartbeat comes every second
 FRESH_SECONDS = 15.0  # a shared file system may show it late

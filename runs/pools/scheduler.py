@@ -10,13 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from runs.pools.base import JSON, PoolError, Status
+from runs.pools.base import JSON, Status
 
 PREFIX = "lab-"  # of every name that labsite gives a job
-
-
-class NoAnswer(PoolError):
-    """The engine was asked and did not answer, or not in time: whether it did what was asked is not known."""
 
 
 @dataclass(frozen=True)

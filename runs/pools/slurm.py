@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.pools.base import JSON, PoolError, Status
-from runs.pools.scheduler import PREFIX, NoAnswer, Placed
+from runs.pools.base import JSON, NoAnswer, PoolError, Status
+from runs.pools.scheduler import PREFIX, Placed
 
 CALL_SECONDS = 12.0  # of one command; a controller that is down keeps squeue waiting for longer
 SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is kept waiting

@@ -165,15 +165,15 @@ class SSHPool:
         def act() -> tuple[dict[str, Any], bytes]:
             return thread.call(connection.ask(self._command, whole, pieces=pieces, seconds=seconds))
 
-        return self._there(act, new=new)
+        return self._there(act, new=new, is_long=pieces is not None or seconds is not None)
 
     def _send(self, files: Sequence[Sized]) -> None:
         listed = [[one.file.path, one.file.sha256, one.bytes] for one in files]
         self._exchange({"what": "keep", "files": listed}, pieces=lambda: pieces_of(files), new=True)
 
-    def _there(self, act: Callable[[], T], *, new: bool) -> T:
+    def _there(self, act: Callable[[], T], *, new: bool, is_long: bool = False) -> T:
         """Act; where the launcher of this version is not on the host, bring it and act again. `new`: the pool's folder may be made."""
-        with background().line(self._access):
+        with background().line(self._access, is_long=is_long):
             return self._with_launcher(act, new=new)
 
     def _with_launcher(self, act: Callable[[], T], *, new: bool) -> T:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import asyncssh
 
-from runs.pools.base import PoolError
+from runs.pools.base import NoAnswer, PoolError
 
 CONNECT_SECONDS = 15.0
 HOST_KEY_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "rsa-sha2-512", "rsa-sha2-256")
@@ -18,7 +18,7 @@ KEEPALIVE_SECONDS = 15.0
 asyncssh.set_log_level(logging.WARNING)  # a dozen lines for each connection otherwise
 
 
-class UnreachableError(PoolError):
+class UnreachableError(NoAnswer):
     """The host let us wait in vain."""
 
 

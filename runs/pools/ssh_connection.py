@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncssh
 
-from runs.pools.base import PoolError
+from runs.pools.base import NoAnswer, PoolError
 from runs.pools.far import GREETING
 from runs.pools.ssh_access import Access, UnreachableError, connect
 
@@ -241,7 +241,7 @@ class Connection:
             async with asyncio.timeout(CALL_SECONDS):
                 await self._room.acquire()
         except TimeoutError as error:
-            raise PoolError(f"all {MAX_SESSIONS} sessions with {self.access} are in use") from error
+            raise NoAnswer(f"all {MAX_SESSIONS} sessions with {self.access} are in use") from error
         self._busy += 1
 
     def _leave(self) -> None:
@@ -273,8 +273,8 @@ class Connection:
         if client is not None:
             client.abort()
 
-    def _broken(self, said: str = "") -> PoolError:
-        return PoolError(f"the far side on {self.access} broke off: {said!a}" if said else f"the connection to {self.access} broke")
+    def _broken(self, said: str = "") -> NoAnswer:
+        return NoAnswer(f"the far side on {self.access} broke off: {said!a}" if said else f"the connection to {self.access} broke")
 
     def _compare_clocks(self, answer: Mapping[str, Any], began: float) -> None:
         """How far the host's clock is before ours, in whole seconds, so that the times of an attempt stay the same from look to look."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import asyncssh
 
-from runs.pools.base import PoolError
+from runs.pools.base import NoAnswer, PoolError
 from runs.pools.ssh_access import CONNECT_SECONDS, Access, UnreachableError, reason_of
 from runs.pools.ssh_connection import CLOSE_SECONDS, Connection
 
@@ -55,17 +55,19 @@ class Background:
             raise
 
     @contextmanager
-    def line(self, access: Access) -> Iterator[None]:
-        """Around each question to a host. Raises PoolError at once where it could not be reached a moment ago, or where others wait already:
-        what does not answer one does not answer a dozen, and may keep nobody from their pages."""
+    def line(self, access: Access, *, is_long: bool = False) -> Iterator[None]:
+        """Around each question to a host. Raises NoAnswer at once where it could not be reached a moment ago, or where others wait already:
+        what does not answer one does not answer a dozen, and may keep nobody from their pages. `is_long`: one that may take its time, such as
+        a large file; that it does says nothing of the host."""
         began = time.monotonic()
         with self._guard:
             line = self._lines.setdefault(access, Line())
             if began < line.until:
-                raise PoolError(line.problem)
-            if len(line.waiting) >= WAITING and began - line.waiting[WAITING - 1] > PATIENCE_SECONDS:
-                raise PoolError(f"{access} has not answered others yet; ask again in a moment")
-            line.waiting.append(began)
+                raise NoAnswer(line.problem)
+            if not is_long and len(line.waiting) >= WAITING and began - line.waiting[WAITING - 1] > PATIENCE_SECONDS:
+                raise NoAnswer(f"{access} has not answered others yet; ask again in a moment")
+            if not is_long:
+                line.waiting.append(began)
         try:
             yield
         except UnreachableError as error:
@@ -76,8 +78,9 @@ class Background:
         else:
             line.failures = 0
         finally:
-            with self._guard:
-                line.waiting.remove(began)
+            if not is_long:
+                with self._guard:
+                    line.waiting.remove(began)
 
     def connection(self, access: Access) -> Connection:
         with self._guard:

@@ -11,6 +11,8 @@ from django.test import Client
 from runs.lifecycle import RunStatus
 from runs.models import Attempt, Run, Watch
 from runs.pools import slurm
+from runs.pools.base import Observation, PoolError
+from runs.pools.scheduled import ScheduledPool
 from runs.pools.ssh_thread import close_all
 from tests.factories_pages import client_of
 from tests.factories_people import make_operator
@@ -144,6 +146,28 @@ def test_a_run_that_waits_in_the_queue_of_slurm_says_why_and_starts_when_it_may(
         assert "Slurm keeps it waiting: its partition is down" in page
         watch_only(laboratory)
         assert len(here.run("squeue", "-h", "-t", "all", f"--name={key}").splitlines()) == 1
+    finally:
+        here.run("scontrol", "update", "partitionname=main", "state=up")
+    assert drive(laboratory, run).status == "succeeded"
+    settled(laboratory)
+
+
+def test_an_answer_that_is_lost_right_after_the_submission_fails_nothing(here: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = slurm_laboratory()
+    here.run("scontrol", "update", "partitionname=main", "state=down")
+    observe, lost = ScheduledPool.observe, ["the first"]
+
+    def lose(pool: ScheduledPool, workspace: str, key: str) -> Observation:
+        if lost:
+            raise PoolError(f"{lost.pop()} answer was lost")
+        return observe(pool, workspace, key)
+
+    monkeypatch.setattr(ScheduledPool, "observe", lose)
+    try:
+        run = run_of(laboratory)
+        dispatch(laboratory)
+        assert not lost
+        seen(laboratory, run, lambda watch: "PartitionDown" in watch.observed_reason, here)
     finally:
         here.run("scontrol", "update", "partitionname=main", "state=up")
     assert drive(laboratory, run).status == "succeeded"

@@ -193,9 +193,9 @@ class SlurmCluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for group in CONTROL_GROUPS.glob(f"*/slurm_{self._name}*"):
-            for path, *_ in os.walk(group, topdown=False):
+            for place, *_ in os.walk(group, topdown=False):
                 with contextlib.suppress(OSError):  # busy for as long as the last of its processes takes to go
-                    os.rmdir(path)
+                    os.rmdir(place)
         remove_tree(self.folder)
 
     def _start(self, program: str, *options: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runs.pools import ray
-from runs.pools.base import PoolError, Status
+from runs.pools.base import NoAnswer, PoolError, Status
 from runs.pools.ray import RayJobs
-from runs.pools.scheduler import NoAnswer, Scheduler
+from runs.pools.scheduler import Scheduler
 from tests.runs.pools.line_server import LineServer, http_answer, saying
 
 NAME = "lab-1-3f2b"

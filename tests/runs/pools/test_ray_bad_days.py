@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from runs.pools import ray
-from runs.pools.base import Order, Status
+from runs.pools.base import NoAnswer, Order, Status
 from runs.pools.ray import RayJobs
-from runs.pools.scheduler import NoAnswer, Placed
+from runs.pools.scheduler import Placed
 from tests.runs.pools import ray_laboratory
 from tests.runs.pools.conformance import DETACHED
 from tests.runs.pools.laboratory import Laboratory, alive, wait_for

@@ -10,15 +10,16 @@ import threading
 import time
 import tracemalloc
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from runs.pools import ssh_connection
+from runs.pools import ssh, ssh_connection, ssh_thread
 from runs.pools.base import Order, PoolError, StagedFile, Status
 from runs.pools.isolation import Isolation
 from runs.pools.processes import identity, is_alive
+from runs.pools.sending import Sized, pieces_of
 from runs.pools.ssh_thread import close_all
 from tests.runs.pools import ssh_laboratory
 from tests.runs.pools.laboratory import Laboratory, alive, wait_for
@@ -62,6 +63,33 @@ def big(lab: Laboratory, size: int) -> StagedFile:
 
 def with_code(order: Order, file: StagedFile) -> Order:
     return Order(order.key, order.workspace, order.job, (*order.code, file), (), {})
+
+
+def test_large_files_on_their_way_keep_nobody_from_the_host(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sending takes as long as it takes, and says nothing of how the host answers."""
+    monkeypatch.setattr(ssh_thread, "PATIENCE_SECONDS", 0.1)
+    sending, go_on = threading.Semaphore(0), threading.Event()
+
+    def slowly(files: Sequence[Sized]) -> Iterator[bytes]:
+        sending.release()
+        assert go_on.wait(20)
+        yield from pieces_of(files)
+
+    monkeypatch.setattr(ssh, "pieces_of", slowly)
+    orders = [lab.order(f"print({number})") for number in range(2)]
+    threads = [threading.Thread(target=lab.pool.submit, args=(order,)) for order in orders]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(sending.acquire(timeout=15) for _ in threads)
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            assert lab.look(orders[0]).status == Status.MISSING
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert [lab.ended(order).status for order in orders] == [Status.EXITED] * 2
 
 
 def test_a_host_out_of_reach_is_no_end_and_comes_back(lab: Laboratory, host: SSHHost) -> None:
