@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -304,6 +305,10 @@ class Conformance:
         order = lab.start(lab.order("import time; print('up', flush=True); time.sleep(60)"))
         lab.said(order, "up")
         first = wait_for(lambda: seen if (seen := lab.look(order)).status == Status.RUNNING else None, "the start")
-        wait_for(lambda: (lab.look(order).heartbeat_at or 0) > (first.heartbeat_at or 0) or None, "the next heartbeat")
+        assert first.heartbeat_at is not None
+        later = wait_for(
+            lambda: beat if (beat := lab.look(order).heartbeat_at or 0) > (first.heartbeat_at or 0) else None, "the next heartbeat"
+        )
+        assert abs(time.time() - later) < 10
         lab.pool.cancel(order.workspace, order.key, grace_seconds=0)
         lab.ended(order)
