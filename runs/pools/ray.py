@@ -15,10 +15,9 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from runs.pools.base import JSON, NoAnswer, PoolError, Status, check_name
-from runs.pools.scheduler import PREFIX, Placed
+from runs.pools.scheduler import PREFIX, Launch, Placed
 
 CALL_SECONDS = 10.0  # of one call, from the first byte to the last
 SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is kept waiting
@@ -51,19 +50,9 @@ class RayJobs:
         self._scheme, self._host, self._port = _split(address)
         self._address = f"{self._host}:{self._port}"  # for people
 
-    def submit(
-        self,
-        name: str,
-        argv: Sequence[str],
-        folder: Path,
-        *,
-        slots: int,
-        gpus: int,
-        wall_seconds: int,
-        memory_bytes: int | None,
-        comment: str,
-    ) -> None:
+    def submit(self, launch: Launch) -> None:
         """Look the name up, and ask where Ray does not know it. Ray has no limit of time: the launcher alone holds it."""
+        name = launch.name
         known = self.look(name)
         if known.status == Status.UNKNOWN:
             raise NoAnswer(known.reason)
@@ -71,14 +60,14 @@ class RayJobs:
             return
         asked: dict[str, JSON] = {
             "submission_id": name,
-            "entrypoint": _shell_line(argv),
-            "entrypoint_num_cpus": slots,
-            "entrypoint_num_gpus": gpus,
-            "metadata": {MARK: comment},
+            "entrypoint": _shell_line(launch.argv),
+            "entrypoint_num_cpus": launch.slots,
+            "entrypoint_num_gpus": launch.gpus,
+            "metadata": {MARK: name},
             "runtime_env": {},
         }
-        if memory_bytes is not None:
-            asked["entrypoint_memory"] = memory_bytes
+        if launch.memory_bytes is not None:
+            asked["entrypoint_memory"] = launch.memory_bytes
         status, content = self._call("POST", "/api/jobs/", asked)
         if status == http.client.OK and _object(content).get("submission_id") == name:
             return

@@ -18,7 +18,7 @@ from runs.pools.base import NoAnswer, Observation, PoolError, Status
 from runs.pools.isolation import LAUNCHER, Isolation
 from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in
 from runs.pools.processes import boot_id, write_json
-from runs.pools.scheduler import Placed, Scheduler
+from runs.pools.scheduler import Launch, Placed, Scheduler
 
 BEAT_SECONDS = 2.0  # a heartbeat comes every second
 FRESH_SECONDS = 15.0  # a shared file system may show it late
@@ -58,17 +58,17 @@ class ScheduledPool(LocalPool):
         limits, resources = _numbers(job.get("limits")), _numbers(job.get("resources"))
         wall_seconds = limits.get("wall_seconds", 0) + limits.get("grace_seconds", 0)
         memory = limits.get("memory_bytes")
+        launch = Launch(
+            key,
+            [*self._argv, str(folder)],
+            folder,
+            slots=max(1, int(resources.get("slots", 1))),
+            gpus=int(resources.get("gpus", 0)),
+            wall_seconds=int(wall_seconds) + 1,
+            memory_bytes=None if memory is None else int(memory),
+        )
         with _one_at_a_time(folder), contextlib.suppress(NoAnswer):
-            self.scheduler.submit(
-                key,
-                [*self._argv, str(folder)],
-                folder,
-                slots=max(1, int(resources.get("slots", 1))),
-                gpus=int(resources.get("gpus", 0)),
-                wall_seconds=int(wall_seconds) + 1,
-                memory_bytes=None if memory is None else int(memory),
-                comment=key,
-            )
+            self.scheduler.submit(launch)
 
     def observe(self, workspace: str, key: str) -> Observation:
         """What the folder says, and where it says nothing certain, what the engine says."""

@@ -16,6 +16,20 @@ PREFIX = "lab-"  # of every name that labsite gives a job
 
 
 @dataclass(frozen=True)
+class Launch:
+    """A job to ask for: `argv` under a name of labsite's, on a machine that sees `folder`, to be ended after `wall_seconds` at the latest.
+    `memory_bytes`: what the run may take, None where the engine's own default holds."""
+
+    name: str
+    argv: Sequence[str]
+    folder: Path
+    slots: int
+    gpus: int
+    wall_seconds: int
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True)
 class Placed:
     """What an engine says of a job.
 
@@ -36,26 +50,15 @@ class Scheduler(Protocol):
 
     title: str
 
-    def submit(
-        self,
-        name: str,
-        argv: Sequence[str],
-        folder: Path,
-        *,
-        slots: int,
-        gpus: int,
-        wall_seconds: int,
-        memory_bytes: int | None,
-        comment: str,
-    ) -> None:
-        """Ask for `argv` to be started once, on a machine that sees `folder`, and ended after `wall_seconds` at the latest.
+    def submit(self, launch: Launch) -> None:
+        """Ask for it to be started once. The name is its comment as well, so that what else has that name is not taken for it.
 
         Looks the name up before it asks, so that an answer that was lost never starts twice. PoolError where the engine refuses, NoAnswer where
-        it may have heard or not. `memory_bytes`: what the run may take, None where the engine's own default holds.
+        it may have heard or not.
         """
 
     def look(self, name: str) -> Placed:
-        """The job of that name, if its comment is the one that it was submitted with. UNKNOWN where the engine does not answer or says
+        """The job of that name, if its comment is the name. UNKNOWN where the engine does not answer or says
         something new; MISSING where it answers and knows no such job."""
 
     def stop(self, name: str) -> None:

@@ -12,12 +12,11 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from runs.pools.base import JSON, NoAnswer, PoolError, Status
-from runs.pools.scheduler import PREFIX, Placed
+from runs.pools.scheduler import PREFIX, Launch, Placed
 
 CALL_SECONDS = 12.0  # of one command; a controller that is down keeps squeue waiting for longer
 SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is kept waiting
@@ -91,33 +90,23 @@ class Slurm:
                 raise PoolError(f"{what} of Slurm has letters, digits, '.', '_' and '-' only")
         self._place = [f"--{option}={value}" for option, value in (("partition", partition), ("account", account)) if value]
 
-    def submit(
-        self,
-        name: str,
-        argv: Sequence[str],
-        folder: Path,
-        *,
-        slots: int,
-        gpus: int,
-        wall_seconds: int,
-        memory_bytes: int | None,
-        comment: str,
-    ) -> None:
+    def submit(self, launch: Launch) -> None:
         """Look the name up, and ask sbatch where Slurm does not know it."""
-        known = self._look(name, self._listed(fresh=True))
+        known = self._look(launch.name, self._listed(fresh=True))
         if known.status == Status.UNKNOWN:
             raise NoAnswer(known.reason)
         if known.status != Status.MISSING:
             return
         # Nothing of our environment, no limits of our process, no second start by Slurm itself.
         options = ["--parsable", "--no-requeue", "--export=NIL", "--propagate=NONE", "--input=/dev/null", "--open-mode=append", "--chdir=/"]
-        options += [f"--job-name={name}", f"--comment={comment}", f"--output={folder}/state/batch.log", "--nodes=1", "--ntasks=1"]
-        options += [f"--cpus-per-task={slots}", f"--time={math.ceil((wall_seconds + TIME_MARGIN_SECONDS) / 60)}", *self._place]
-        if memory_bytes is not None:
-            options.append(f"--mem={math.ceil((memory_bytes + MEMORY_MARGIN_BYTES) / (1 << 20))}M")
-        if gpus:
-            options.append(f"--gres=gpu:{gpus}")
-        script = f"#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\nexport PATH\nexec {' '.join(map(shlex.quote, argv))}\n"
+        options += [f"--job-name={launch.name}", f"--comment={launch.name}", f"--output={launch.folder}/state/batch.log"]
+        options += ["--nodes=1", "--ntasks=1", f"--cpus-per-task={launch.slots}"]
+        options += [f"--time={math.ceil((launch.wall_seconds + TIME_MARGIN_SECONDS) / 60)}", *self._place]
+        if launch.memory_bytes is not None:
+            options.append(f"--mem={math.ceil((launch.memory_bytes + MEMORY_MARGIN_BYTES) / (1 << 20))}M")
+        if launch.gpus:
+            options.append(f"--gres=gpu:{launch.gpus}")
+        script = f"#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\nexport PATH\nexec {' '.join(map(shlex.quote, launch.argv))}\n"
         self._run("sbatch", *options, script=script)
         _LISTED.pop(_cluster(), None)
 

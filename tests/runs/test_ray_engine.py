@@ -12,6 +12,7 @@ from runs.models import Attempt, Run, Watch
 from runs.pools import ray
 from runs.pools.base import Status
 from runs.pools.ray import RayJobs
+from runs.pools.scheduler import Launch
 from tests.factories_pages import client_of
 from tests.factories_people import make_operator
 from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory, watch
@@ -84,7 +85,7 @@ def test_a_run_on_ray_is_collected_scored_and_settled_like_any_other(ray_head: R
 
 def test_a_run_that_waits_in_ray_says_so_and_can_be_cancelled_although_ray_cannot_stop_it(ray_head: RayHead, jobs: RayJobs) -> None:
     laboratory, other = ray_laboratory(ray_head), f"lab-1-{uuid.uuid4().hex}"
-    jobs.submit(other, ["/bin/sleep", "200"], Path("/"), slots=CPUS, gpus=0, wall_seconds=200, memory_bytes=None, comment=other)
+    jobs.submit(Launch(other, ["/bin/sleep", "200"], Path("/"), slots=CPUS, gpus=0, wall_seconds=200, memory_bytes=None))
     try:
         until(lambda: jobs.look(other).status == Status.RUNNING, "another job that takes all of Ray")
         run = run_of(laboratory)

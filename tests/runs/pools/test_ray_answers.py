@@ -11,7 +11,7 @@ import pytest
 from runs.pools import ray
 from runs.pools.base import NoAnswer, PoolError, Status
 from runs.pools.ray import RayJobs
-from runs.pools.scheduler import Scheduler
+from runs.pools.scheduler import Launch, Scheduler
 from tests.runs.pools.line_server import LineServer, http_answer, saying
 
 NAME = "lab-1-3f2b"
@@ -25,7 +25,7 @@ def nobody_is_known_to_be_silent() -> Iterator[None]:
 
 
 def submit(jobs: Scheduler, argv: tuple[str, ...] = ("/bin/true",)) -> None:
-    jobs.submit(NAME, argv, Path("/srv/x"), slots=1, gpus=0, wall_seconds=1, memory_bytes=None, comment=NAME)
+    jobs.submit(Launch(NAME, argv, Path("/srv/x"), slots=1, gpus=0, wall_seconds=1, memory_bytes=None))
 
 
 def job(**values: object) -> bytes:
@@ -194,14 +194,15 @@ def test_the_shell_line_is_the_words_themselves() -> None:
 
     with LineServer(answer) as server:
         RayJobs(server.url).submit(
-            NAME,
-            ["/usr/bin/python3", "-I", "/srv/a_b/x.py"],
-            Path("/srv"),
-            slots=2,
-            gpus=1,
-            wall_seconds=9,
-            memory_bytes=1 << 30,
-            comment=NAME,
+            Launch(
+                NAME,
+                ["/usr/bin/python3", "-I", "/srv/a_b/x.py"],
+                Path("/srv"),
+                slots=2,
+                gpus=1,
+                wall_seconds=9,
+                memory_bytes=1 << 30,
+            )
         )
     assert json.loads(sent[0]) == {
         "submission_id": NAME,

@@ -14,7 +14,7 @@ import pytest
 from runs.pools import ray
 from runs.pools.base import NoAnswer, Order, Status
 from runs.pools.ray import RayJobs
-from runs.pools.scheduler import Placed
+from runs.pools.scheduler import Launch, Placed
 from tests.runs.pools import ray_laboratory
 from tests.runs.pools.conformance import DETACHED
 from tests.runs.pools.laboratory import Laboratory, alive, wait_for
@@ -177,7 +177,7 @@ def test_an_answer_that_is_lost_starts_nothing_twice(ray_head: RayHead, jobs: Ra
 
 def test_a_program_that_is_not_there_is_said(ray_head: RayHead, jobs: RayJobs) -> None:
     name = f"lab-1-{uuid.uuid4().hex}"
-    jobs.submit(name, ["/nowhere/python3"], Path("/"), slots=1, gpus=0, wall_seconds=1, memory_bytes=None, comment=name)
+    jobs.submit(Launch(name, ["/nowhere/python3"], Path("/"), slots=1, gpus=0, wall_seconds=1, memory_bytes=None))
     placed = ended(jobs, name)
     assert placed.ended_as == "engine_failed"
     assert "exit code 127; /bin/sh: 1: exec: /nowhere/python3: not found" in placed.reason
@@ -194,4 +194,4 @@ def marks(head: RayHead) -> Path:
 
 def start(jobs: RayJobs, name: str, place: Path) -> None:
     argv = ["/usr/bin/mktemp", f"{place}/XXXXXX"]
-    jobs.submit(name, argv, place, slots=1, gpus=0, wall_seconds=60, memory_bytes=None, comment=name)
+    jobs.submit(Launch(name, argv, place, slots=1, gpus=0, wall_seconds=60, memory_bytes=None))
