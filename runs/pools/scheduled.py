@@ -146,6 +146,8 @@ class ScheduledPool(LocalPool):
             status = Status.RUNNING if (state / "pid.json").exists() else Status.PENDING
             return Observation(status, heartbeat_at=beat, native="" if status == Status.RUNNING else key)
         placed = self.scheduler.look(key) if launcher else Placed(Status.EXITED)  # barred, by a process that died before it wrote the end
+        if end_in(state) is not None:
+            return self.observe(workspace, key)  # written meanwhile, by a launcher that had died when it was looked for
         if placed.status == Status.UNKNOWN:
             return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=placed.reason)
         if placed.status in (Status.PENDING, Status.RUNNING):
@@ -155,8 +157,7 @@ class ScheduledPool(LocalPool):
             self.scheduler.stop(key)
             words = f"its launcher has been silent for {silent:.0f} s; {self.scheduler.title} is asked to stop {placed.native}"
             return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=words)
-        if end_in(state) is None:
-            self._finish(folder, _reason(state, placed))
+        self._finish(folder, _reason(state, placed))
         return self._explained(key, state, super().observe(workspace, key), placed)
 
     def _finish(self, folder: Path, reason: str) -> None:
