@@ -8,7 +8,7 @@ import re
 from xdist.scheduler import LoadScopeScheduling
 
 # One head of Ray for all of its tests; the bundles of one laboratory train on what they made before.
-TOGETHER = re.compile(r"tests/(?:runs/(?:pools/)?test_(ray)_(?!answers)|examples/(\w+)/)")
+TOGETHER = re.compile(r"tests/(?:runs/(?:pools/)?test_(?:ray_(?!answers)|sweep_on_four_pools)|examples/(\w+)/)")
 
 
 class Together(LoadScopeScheduling):
@@ -16,4 +16,4 @@ class Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         found = TOGETHER.match(nodeid)
-        return nodeid if found is None else str(found[1] or found[2])
+        return nodeid if found is None else found[1] or "ray"
