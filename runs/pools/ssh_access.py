@@ -80,7 +80,7 @@ async def connect(access: Access) -> asyncssh.SSHClientConnection:
     except TimeoutError as error:
         raise UnreachableError(f"{access} did not answer within {CONNECT_SECONDS:.0f} s") from error
     except (asyncssh.Error, OSError) as error:
-        raise PoolError(f"{access} cannot be reached: {reason_of(error)}") from error
+        raise NoAnswer(f"{access} cannot be reached: {reason_of(error)}") from error
 
 
 def pinned_keys(text: str) -> list[asyncssh.SSHKey]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from runs.pools import ssh, ssh_connection, ssh_thread
-from runs.pools.base import Order, PoolError, StagedFile, Status
+from runs.pools.base import NoAnswer, Order, PoolError, StagedFile, Status
 from runs.pools.isolation import Isolation
 from runs.pools.processes import identity, is_alive
 from runs.pools.sending import Sized, pieces_of
@@ -106,7 +106,7 @@ def test_a_host_out_of_reach_is_no_end_and_comes_back(lab: Laboratory, host: SSH
             lambda: lab.pool.submit(late),
         )
         for call in calls:
-            with pytest.raises(PoolError, match=r"cannot be reached: |broke"):
+            with pytest.raises(NoAnswer, match=r"cannot be reached: |broke"):
                 call()
     finally:
         host.start()
