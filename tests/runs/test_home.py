@@ -79,7 +79,7 @@ def test_what_blocks_is_said_with_its_reason(laboratory: Laboratory) -> None:
     with laboratory.opened():
         spare = bind_pool(actor=laboratory.owner, engine="local", slug="spare", slots=2, isolation="none")
         launch(laboratory, pool="spare")
-        change_pool(actor=laboratory.owner, pool=spare, is_accepting=False)
+        change_pool(actor=laboratory.owner, pool=spare, is_accepting=False, reason="not needed")
     page = home(laboratory)
     assert "spare takes no new work: Lab-Owner closed it" in page
     assert "1 run waits for it. It starts once an operator opens spare again." in page
@@ -108,7 +108,7 @@ def test_a_closed_pool_for_which_nothing_waits_is_not_blocked(laboratory: Labora
     with laboratory.opened():
         launch(laboratory)  # waits for its turn on another
         spare = bind_pool(actor=laboratory.owner, engine="local", slug="spare", slots=1, isolation="none")
-        change_pool(actor=laboratory.owner, pool=spare, is_accepting=False)
+        change_pool(actor=laboratory.owner, pool=spare, is_accepting=False, reason="not needed")
     page = home(laboratory)
     assert 'id="blocked" hidden' in page
     assert ">closed</span>" in page

@@ -96,7 +96,7 @@ def laboratory(db: None) -> Laboratory:
                 cut_window(actor=owner, dataset=games)
         spare = bind_pool(actor=owner, engine="local", slug="spare", slots=2, isolation="none")
         launch(laboratory, pool="spare")
-        change_pool(actor=owner, pool=spare, is_accepting=False)
+        change_pool(actor=owner, pool=spare, is_accepting=False, reason="not needed")
     return laboratory
 
 

@@ -173,6 +173,22 @@ def test_pools_on_the_api_and_one_default(lab: Lab) -> None:
         assert Pool.objects.filter(is_default=True).count() == 1
 
 
+def test_a_pool_is_closed_and_opened_with_a_reason_whatever_door_is_taken(lab: Lab) -> None:
+    lab.post(f"{API}pools", {"engine": "box", "slug": "first", "slots": 2, "isolation": "none", "is_default": True})
+    lab.post(f"{API}pools", {"engine": "box", "slug": "second", "slots": 2, "isolation": "none"})
+
+    def say(**body: object) -> Any:
+        return lab.client.patch(f"{API}pools/second", json.dumps(body), content_type="application/json")
+
+    for is_open in (False, True):
+        refused = say(is_accepting=is_open)
+        assert (refused.status_code, "Say why" in refused.content.decode()) == (422, True)
+        assert say(is_accepting=is_open, reason=" moved ").status_code == 200
+        with scope.open_workspace(lab.workspace.pk):
+            pool = Pool.objects.get(slug="second")
+            assert (pool.is_accepting, pool.closed_reason) == (is_open, "" if is_open else "moved")
+
+
 def test_a_second_pool_is_shown_beside_the_first(lab: Lab) -> None:
     form = {"engine": "box", "slots": "4", "isolation": "user", "gpus_per_slot": "0.25", "price": "1.5", "currency": "EUR"}
     for slug, slots in (("local", "4"), ("night", "2")):

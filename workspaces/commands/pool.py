@@ -97,16 +97,12 @@ def change_pool(event: Draft, /, *, actor: Actor, pool: Pool, reason: str = "", 
 @command(Verb.POOL_UNBOUND, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
 def unbind_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
     """Let the pool take no new work. It stays on the record, and for the runs that point at it; what runs goes on."""
-    if not reason.strip():
-        raise Refusal("Say why; whoever waits for this pool will read it.", field="reason")
     return _change(event, actor, pool, reason, {"is_accepting": False, "is_default": False})
 
 
 @command(Verb.POOL_OPENED, needs=Permission.MANAGE_POOL, kind=Kind.POOL)
 def open_pool(event: Draft, *, actor: Actor, pool: Pool, reason: str) -> Pool:
     """Let a closed pool take new work again."""
-    if not reason.strip():
-        raise Refusal("Say why; it stands in the record.", field="reason")
     return _change(event, actor, pool, reason, {"is_accepting": True})
 
 
@@ -114,6 +110,8 @@ def _change(event: Draft, actor: Actor, pool: Pool, reason: str, changed: dict[s
     event.reason = reason.strip()[:1000]
     allowed = CHANGEABLE
     if changed.get("is_accepting", pool.is_accepting) != pool.is_accepting:  # whoever waits for it reads who closed it, and why
+        if not event.reason:
+            raise Refusal("Say why; whoever waits for this pool will read it.", field="reason")
         is_open = changed["is_accepting"]
         closed = {"closed_at": None if is_open else timezone.now(), "closed_by": None if is_open else actor.user}
         changed = changed | closed | {"closed_reason": "" if is_open else event.reason}
