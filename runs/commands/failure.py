@@ -57,7 +57,8 @@ def file_failure(event: Draft, *, run: Run, status: RunStatus, reason_code: str,
         reason_code=reason_code, exit_code=evidence.exit_code, exit_signal=evidence.exit_signal, words=words, lines=evidence.lines
     )  # fmt: skip
     now = timezone.now()
-    group = FailureGroup.objects.select_for_update(no_key=True).filter(agent=run.agent_id, fingerprint=cause.fingerprint).first()
+    locked = FailureGroup.objects.select_for_update(no_key=True, of=("self",)).select_related("agent")
+    group = locked.filter(agent=run.agent_id, fingerprint=cause.fingerprint).first()
     if group is None:
         group = FailureGroup.objects.create(
             agent_id=run.agent_id, fingerprint=cause.fingerprint, reason_code=reason_code, title=cause.title, count=1, first_at=now, last_at=now

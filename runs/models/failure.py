@@ -34,7 +34,8 @@ class FailureGroup(Owned):
 
     @property
     def label(self) -> str:
-        return self.title
+        """How the record names it, for ever: in words of labsite, never in those of a run, as the title is."""
+        return f"{self.agent.name}: {self.reason_code.replace('_', ' ') or 'failed'}"
 
     @property
     def is_open(self) -> bool:

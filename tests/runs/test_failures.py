@@ -59,7 +59,8 @@ def test_runs_that_fail_alike_are_one_group_with_what_they_said(lab: Laboratory)
         assert all(line.startswith("ValueError: loss is nan at step ") for member in members for line in member.lines)
         assert alike.first_at < alike.last_at
         ended = AuditEvent.objects.filter(verb="run.ended", subject_id=runs[0].pk)[0]
-        assert EventSubject.objects.filter(event=ended, type="failuregroup").exists(), "the event of the end names the group"
+        named = EventSubject.objects.get(event=ended, type="failuregroup")
+        assert named.label == "worker: exit code", "the event of the end names the group, for ever and in no words of a run"
         assert repeated_failures(runs[0].created_at) == [alike]
         browser = client_of(lab.owner)
         home = browser.get("/workspaces/lab/").content.decode()
