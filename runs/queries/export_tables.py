@@ -11,11 +11,11 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group
-from django.db.models import Exists, Field, Model, OuterRef, Q, QuerySet
+from django.db.models import Field, Model, Q, QuerySet
 
-from runs.models import Failure
+from runs.queries.export_details import groups_of, tells_of, tells_what_stays
 from workspaces import scope
-from workspaces.models import AuditEvent, Dataset, Engine, EventSubject, Membership, Pool, Row, User, Workspace
+from workspaces.models import AuditEvent, Dataset, Engine, Membership, Pool, Row, User, Workspace
 
 AT_ONCE = 1000  # rows that the server-side cursor hands over
 CLOSED = Dataset.Egress.RESTRICTED
@@ -151,12 +151,10 @@ def _rows_of(model: type[Row], closed_runs: Collection[uuid.UUID]) -> "Callable[
                 return everything.exclude(attempt__run__in=closed_runs)
             case "runs.Failure":
                 return everything.exclude(run__in=closed_runs)
-            case "runs.FailureGroup" if closed_runs:
-                return everything.exclude(Exists(Failure.objects.filter(group=OuterRef("pk"), run__in=closed_runs)))
-            case "workspaces.EventPayload" if closed_runs:
-                named = EventSubject.objects.filter(event=OuterRef("event"), object_id__in=closed_runs)
-                said = Q(event__verb__startswith="run.") | Q(event__verb__startswith="attempt.")
-                return everything.exclude(said & Exists(named))
+            case "runs.FailureGroup":
+                return everything.exclude(pk__in=groups_of(closed_runs))
+            case "workspaces.EventPayload":
+                return everything.exclude(tells_what_stays(WITHOUT)).exclude(tells_of(closed_runs))
             case _:
                 return everything
 

@@ -10,13 +10,14 @@ from django.test.utils import override_settings
 from django.utils import timezone
 
 from runs.commands.export import record_download, request_export
+from runs.commands.failure import acknowledge_failure
 from runs.jobs.export import make_export
-from runs.models import Artifact, Export, Run
+from runs.models import Artifact, Export, FailureGroup, Run
 from runs.queries.egress import runs_that_read, strictest_read_by
 from runs.queries.export_files import choices
 from runs.queries.export_list import folder_of
 from tests.factories import make_member, make_workspace
-from tests.factories_pages import client_of, fail_run
+from tests.factories_pages import client_of
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.test_export import export_of, faults, rows
@@ -34,14 +35,17 @@ SPILLS = b"""
 import json, sys
 said = "closed-" + "canary"  # what it would have read
 open("../outputs/copy.txt", "w").write(said + " in an output")
-open("../outputs/games.csv", "w").write("a\\n1\\n")
+open("../outputs/games.csv", "w").write("a\\n" + said + "\\n")
 with open("../events.jsonl", "a") as lines:
     lines.write(json.dumps({"type": "note", "text": said + " in a note"}) + "\\n")
     lines.write(json.dumps({"type": "artifact", "path": "copy.txt", "name": "copy", "kind": "file", "metadata": {"row": said}}) + "\\n")
     lines.write(json.dumps({"type": "dataset", "name": "grown", "path": "games.csv", "records": 1}) + "\\n")
 print(said + " in the log")
 print(said + " last words", file=sys.stderr)
+if json.load(open("../job.json"))["params"].get("fails"):
+    raise ValueError(said + " in a traceback")
 """
+CANARY = b"closed-canary"
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +66,11 @@ def laboratory() -> Laboratory:
 def classify(laboratory: Laboratory, slug: str, egress: str, reason: str = "By contract.") -> Dataset:
     with laboratory.opened():
         return set_egress(actor=laboratory.owner, dataset=Dataset.objects.find(slug), egress=egress, reason=reason)
+
+
+def places_of(folder: Path) -> list[str]:
+    """Files of an export that hold what is closed."""
+    return [str(place.relative_to(folder)) for place in folder.rglob("*") if place.is_file() and CANARY in place.read_bytes()]
 
 
 def test_it_is_internal_until_somebody_says_why_not(laboratory: Laboratory) -> None:
@@ -90,26 +99,29 @@ def test_nothing_of_a_restricted_dataset_leaves(laboratory: Laboratory) -> None:
         after = launch(laboratory, datasets=("table",), artifacts=(Artifact.objects.get(run=run, path="copy.txt").public_id,))
     assert drive(laboratory, after).status == "succeeded"
     with laboratory.opened():
-        fail_run(actor=laboratory.owner, run=run, lines=["ValueError: closed-canary in a traceback"])
+        failed = launch(laboratory, datasets=("closed",), parameters={"fails": True})
+    assert drive(laboratory, failed).status == "failed"
+    with laboratory.opened():
+        group = FailureGroup.objects.get()
+        assert "closed-canary in a traceback" in group.title
+        acknowledge_failure(actor=laboratory.owner, group=group, reason="It says closed-canary in a traceback.")
     classify(laboratory, "closed", "restricted")
     with laboratory.opened():
-        assert runs_that_read("restricted") == {run.pk, after.pk}
+        assert runs_that_read("restricted") == {run.pk, after.pk, failed.pk}
         assert strictest_read_by(after.pk) == "restricted"
     export, folder = export_of(laboratory, files="internal", reason="To the partner.")
     assert faults(folder) == []
-    for place in folder.rglob("*"):
-        if place.is_file():
-            assert b"closed-canary" not in place.read_bytes(), place.relative_to(folder)
+    assert places_of(folder) == []
     assert "closed" in [row["slug"] for row in rows(folder, "datasets")]
     versions = {row["dataset_id"]: row["content_hash"] for row in rows(folder, "dataset_versions")}
     with laboratory.opened():
         dataset = Dataset.objects.find("closed")
         assert versions[dataset.pk.hex] == dataset.versions.get().content_hash
         assert dataset.versions.get().pk.hex not in {row["version_id"] for row in rows(folder, "dataset_files")}
-        assert {row["id"] for row in rows(folder, "runs")} == {run.pk.hex, after.pk.hex}
+        assert {row["id"] for row in rows(folder, "runs")} == {run.pk.hex, after.pk.hex, failed.pk.hex}
     said = json.loads((folder / "MANIFEST.json").read_text())["left_out"]
     assert [entry["egress"] for entry in said if entry.get("dataset") == "closed"] == ["restricted"]
-    assert [entry["runs"] for entry in said if "runs" in entry] == [2]
+    assert [entry["runs"] for entry in said if "runs" in entry] == [3]
     assert export.contents["left_out"] == said
 
 

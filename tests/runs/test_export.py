@@ -26,15 +26,19 @@ from runs.models import Export, Run
 from runs.queries.export_list import folder_of
 from runs.queries.export_tables import tables
 from tests.factories import make_member, make_workspace
+from tests.factories_people import make_operator
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.attempts import in_threads
 from tests.walls.rows import fill
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.benchmark import create_benchmark
-from workspaces.commands.secret import create_secret
+from workspaces.commands.engine import add_engine
+from workspaces.commands.invitation import invite
+from workspaces.commands.pool import bind_pool, change_pool
+from workspaces.commands.secret import create_secret, rotate_secret
 from workspaces.commands.token import create_token
-from workspaces.models import AuditEvent, Benchmark
+from workspaces.models import AuditEvent, Benchmark, Engine, Pool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -159,9 +163,16 @@ def test_no_secret_no_key_no_stranger_leaves(laboratory: Laboratory) -> None:
     canary = f"canary{uuid.uuid4().hex}"
     other, stranger = make_workspace("other", cost_centre=f"of others {canary}")
     fill(other)
+    add_engine(actor=make_operator(), slug="cluster", kind=Engine.Kind.SLURM, slots=4)
     with laboratory.opened():
         create_secret(actor=laboratory.owner, name="HF_TOKEN", value=canary)
+        secret = create_secret(actor=laboratory.owner, name="OTHER_TOKEN", value=f"before-{canary}")
+        fingerprints = [secret.fingerprint, rotate_secret(actor=laboratory.owner, secret=secret, value=canary).fingerprint]
         _, token = create_token(actor=laboratory.owner, name="ci", scopes=["run:write"])
+        invite(actor=laboratory.owner, email="guest@canary.example", role="viewer")
+        bind_pool(actor=laboratory.owner, engine="cluster", slug="cluster", slots=2, isolation="none", account=f"first-{canary}"[:64])
+        change_pool(actor=laboratory.owner, pool=Pool.objects.find("cluster"), account=canary, reason="Another one pays.")
+        change_pool(actor=laboratory.owner, pool=Pool.objects.find("local"), slots=2, reason="Fewer.")
     user = laboratory.owner.user
     assert user is not None
     user.set_password(canary)
@@ -176,6 +187,8 @@ def test_no_secret_no_key_no_stranger_leaves(laboratory: Laboratory) -> None:
         user.password.encode(),
         other.pk.hex.encode(),
         key.hex().encode(),
+        b"guest@canary.example",
+        *(fingerprint.encode() for fingerprint in fingerprints),
     ]
     with as_owner(), laboratory.opened(), connection.cursor() as cursor:
         for table, column in (
@@ -190,6 +203,8 @@ def test_no_secret_no_key_no_stranger_leaves(laboratory: Laboratory) -> None:
             needles += [bytes(value) if not isinstance(value, str) else value.encode() for (value,) in found]
     assert stranger.user is not None
     needles.append(stranger.user.pk.hex.encode())
+    changed = [row["body"]["details"]["changed"] for row in rows(folder, "event_payloads") if "changed" in row["body"]["details"]]
+    assert [entry["slots"] for details in changed for name, entry in details.items() if name.startswith("pool ")] == [[4, 2]]
     for place in folder.rglob("*"):
         if place.is_file():
             content = place.read_bytes()
