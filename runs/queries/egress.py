@@ -6,18 +6,21 @@ from collections.abc import Collection
 from django.db.models import Q
 
 from runs.models import RunInput
-from workspaces.models import Dataset
+from workspaces.models import Dataset, DatasetPiece
 
 Egress = Dataset.Egress
 
 
 def runs_that_read(egress: str) -> set[uuid.UUID]:
-    """Runs that have read a dataset of this class, or an artifact of such a run, however far back. One query for each step of the way."""
+    """Runs that have read a dataset of this class, or what such a run has made, however far back: an artifact, or a window with a piece of it.
+    One query for each step of the way."""
     found: set[uuid.UUID] = set()
     fresh = set(RunInput.objects.filter(dataset_version__dataset__egress=egress).values_list("run_id", flat=True))
     while fresh:
         found |= fresh
-        fresh = set(RunInput.objects.filter(artifact__run__in=fresh).values_list("run_id", flat=True)) - found
+        windows = DatasetPiece.objects.filter(made_by_run_id__in=fresh).exclude(window=None).values("window")
+        read = RunInput.objects.filter(Q(artifact__run__in=fresh) | Q(dataset_version__dataset__in=windows))
+        fresh = set(read.values_list("run_id", flat=True)) - found
     return found
 
 

@@ -125,6 +125,24 @@ def test_nothing_of_a_restricted_dataset_leaves(laboratory: Laboratory) -> None:
     assert export.contents["left_out"] == said
 
 
+def test_what_grew_before_its_source_was_closed_stays_too(laboratory: Laboratory) -> None:
+    """Pieces of a live dataset, its windows, and what runs made that read those."""
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        reader = launch(laboratory, datasets=(window.slug,))
+    assert drive(laboratory, reader).status == "succeeded"
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        assert runs_that_read("restricted") == {run.pk, reader.pk}
+    _, folder = export_of(laboratory, files="internal", reason="To the partner.")
+    assert faults(folder) == []
+    assert places_of(folder) == []
+
+
 def test_each_choice_carries_its_classes(laboratory: Laboratory) -> None:
     classify(laboratory, "free", "public")
     with laboratory.opened():
