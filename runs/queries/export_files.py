@@ -93,8 +93,8 @@ def left_out(files: str, closed_runs: Collection[uuid.UUID]) -> list[dict[str, A
 
 def closed_since(export: Export) -> list[Dataset]:
     """Datasets that have become stricter than they were when the export was made: it may not leave any more."""
-    known: dict[str, list[str]] = export.contents.get("egress", {})
-    restricted = Q(egress=Egress.RESTRICTED) & ~Q(pk__in=known.get(Egress.RESTRICTED, []))
+    held: dict[str, list[str]] = export.contents.get("egress", {})
+    stricter = Q(egress=Egress.RESTRICTED, pk__in=[*held.get(Egress.PUBLIC, []), *held.get(Egress.INTERNAL, [])])
     if export.files == Export.Files.PUBLIC:
-        restricted |= ~Q(egress=Egress.PUBLIC) & Q(pk__in=known.get(Egress.PUBLIC, []))
-    return list(Dataset.objects.filter(restricted, created_at__lte=export.began_at).order_by("slug"))
+        stricter |= Q(egress=Egress.INTERNAL, pk__in=held.get(Egress.PUBLIC, []))
+    return list(Dataset.objects.filter(stricter).order_by("slug"))

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from runs.commands.export import record_download, request_export
 from runs.commands.failure import acknowledge_failure
+from runs.jobs import export as job
 from runs.jobs.export import make_export
 from runs.models import Artifact, Export, FailureGroup, Run
 from runs.queries.egress import runs_that_read, strictest_read_by
@@ -190,6 +191,15 @@ def test_what_is_closed_afterwards_is_not_handed_out_any_more(laboratory: Labora
         record_download(actor=laboratory.owner, export=again)
 
 
+def test_so_is_what_came_after_the_export_had_begun(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "_seal", lambda: make_dataset_version(laboratory.owner, "late", content=b"late,bytes\n"))
+    export, folder = export_of(laboratory, files="internal", reason="To the partner.")
+    assert "late" in [row["slug"] for row in rows(folder, "datasets")]
+    classify(laboratory, "late", "restricted")
+    with laboratory.opened(), pytest.raises(Refusal, match="since this export was made"):
+        record_download(actor=laboratory.owner, export=export)
+
+
 def test_windows_and_what_grows_are_of_the_class_they_come_from(laboratory: Laboratory) -> None:
     with laboratory.opened():
         grown = create_dataset(actor=laboratory.owner, slug="grown")
@@ -216,9 +226,9 @@ def test_windows_and_what_grows_are_of_the_class_they_come_from(laboratory: Labo
 
 def test_a_restricted_dataset_is_not_shared(laboratory: Laboratory) -> None:
     other, _ = make_workspace("other")
-    until = timezone.now() + timedelta(days=1)
+    tomorrow = timezone.now() + timedelta(days=1)
     with laboratory.opened():
-        share: dict[str, Any] = {"object_type": "dataset", "to_workspace": other, "expires_at": until, "reason": "to read"}
+        share: dict[str, Any] = {"object_type": "dataset", "to_workspace": other, "expires_at": tomorrow, "reason": "to read"}
         grant_share(actor=laboratory.owner, object_id="closed", **share)
         with pytest.raises(Refusal, match="end that share first"):
             set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("closed"), egress="restricted", reason="x")
