@@ -56,6 +56,14 @@ def until(holds: Callable[[], object], what: str, seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
+def is_someone_waiting() -> bool:
+    """For a lock; a role sees what others of its name do."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees what it saw first
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return bool(cursor.fetchall()[0][0])
+
+
 def watch_until(laboratory: Laboratory, run: Run, status: str) -> None:
     """Watch until the run has the status: what a killed launcher leaves may need a moment to end, and until then nothing is certain."""
 

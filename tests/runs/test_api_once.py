@@ -17,7 +17,7 @@ from tests.factories import make_user
 from tests.factories_people import make_token
 from tests.factories_runs import Laboratory, drive, make_laboratory
 from tests.factories_seed import Caller
-from tests.runs.attempts import WAITS, let_go, started, until
+from tests.runs.attempts import WAITS, is_someone_waiting, let_go, started, until
 from workspaces.api import idempotency
 from workspaces.models import IdempotencyKey, Limit, Membership, Objective, Pool
 from workspaces.queries import token
@@ -115,13 +115,6 @@ def test_a_first_try_that_was_only_slow_is_waited_for(
     assert counted(laboratory)[:2] == (3, 3)
     let_go(laboratory, run)
     drive(laboratory, run)
-
-
-def is_someone_waiting() -> bool:
-    """For a lock; a role sees what others of its name do."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-        return bool(cursor.fetchall()[0][0])
 
 
 def test_an_artifact_is_kept_once(running: tuple[Laboratory, Run, Caller, str]) -> None:

@@ -1,6 +1,8 @@
 """What may leave: set by people with a reason, inherited by what is made of it, obeyed by exports and shares."""
 
 import json
+import threading
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,15 @@ from tests.factories import make_member, make_workspace
 from tests.factories_pages import client_of
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
+from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_export import export_of, faults, rows
 from workspaces.audit import Denied, Refusal
+from workspaces.commands import egress
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.egress import set_egress
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.commands.share import grant_share
-from workspaces.models import AuditEvent, Dataset
+from workspaces.models import AuditEvent, Dataset, ShareGrant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -235,6 +239,66 @@ def test_a_restricted_dataset_is_not_shared(laboratory: Laboratory) -> None:
         set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("free"), egress="restricted", reason="x")
         with pytest.raises(Refusal, match="restricted"):
             grant_share(actor=laboratory.owner, object_id="free", **share)
+
+
+def test_a_share_ends_where_a_run_closes_what_is_shared(laboratory: Laboratory) -> None:
+    """A run that has read something restricted cannot be kept from ending; whoever closes by hand ends the shares first, of windows too."""
+    other, _ = make_workspace("other")
+    share: dict[str, Any] = {
+        "object_type": "dataset",
+        "to_workspace": other,
+        "expires_at": timezone.now() + timedelta(days=1),
+        "reason": "to read",
+    }
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("free",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        of_window = grant_share(actor=laboratory.owner, object_id=window.slug, **share)
+        with pytest.raises(Refusal, match=r"window 1 is shared with Other; end that share first"):
+            set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("grown"), egress="restricted", reason="x")
+        of_all = grant_share(actor=laboratory.owner, object_id="grown", **share)
+        kept = grant_share(actor=laboratory.owner, object_id="free", **share)
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        assert Dataset.objects.find("grown").egress == "restricted"
+        assert set(ShareGrant.objects.filter(revoked_at=None)) == {kept}
+        ended = AuditEvent.objects.get(verb="run.ended", subject_id=run.pk)
+        assert {subject.object_id for subject in ended.subjects.filter(type="sharegrant")} == {of_window.pk, of_all.pk}
+
+
+def test_a_share_given_while_the_class_is_set_waits_for_it(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, _ = make_workspace("other")
+    tomorrow = timezone.now() + timedelta(days=1)
+    said: list[BaseException] = []
+    refuse = egress._refuse_shared
+
+    def give() -> None:
+        with laboratory.opened(), suppress(Refusal):
+            grant_share(
+                actor=laboratory.owner, object_type="dataset", object_id="closed", to_workspace=other, expires_at=tomorrow, reason="to read"
+            )
+
+    giver = threading.Thread(target=lambda: said.extend(in_threads(1, give)))
+
+    def refuse_then_give(*datasets: Dataset) -> None:
+        refuse(*datasets)
+        giver.start()
+        until(lambda: not giver.is_alive() or is_someone_waiting(), "the share is given, or waits for the dataset")
+
+    monkeypatch.setattr(egress, "_refuse_shared", refuse_then_give)
+    classify(laboratory, "closed", "restricted")
+    giver.join(20)
+    assert not giver.is_alive()
+    assert said == []
+    with laboratory.opened():
+        assert Dataset.objects.find("closed").egress == "restricted"
+        assert not ShareGrant.objects.exists()
 
 
 def test_by_page_and_by_api(laboratory: Laboratory) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from workspaces.access import Actor, Kind, Permission
@@ -16,7 +17,7 @@ STRICTNESS = {Dataset.Egress.PUBLIC: 0, Dataset.Egress.INTERNAL: 1, Dataset.Egre
 @command(Verb.DATASET_EGRESS_SET, needs=Permission.MANAGE_WORKSPACE, kind=Kind.DATASET)
 def set_egress(event: Draft, *, actor: Actor, dataset: Dataset, egress: str, reason: str) -> Dataset:
     """Set the class of a dataset; windows that were cut off it follow where it becomes stricter. Refuses a window laxer than what it was cut
-    off, a closed class while the dataset is shared, and a change without reason."""
+    off, a closed class while the dataset or a window of it is shared, and a change without reason."""
     if egress not in Dataset.Egress.values:
         raise Refusal(f"The classes are {', '.join(Dataset.Egress.values)}; {egress[:40]} is none.", field="egress")
     if not reason.strip():
@@ -28,26 +29,37 @@ def set_egress(event: Draft, *, actor: Actor, dataset: Dataset, egress: str, rea
     source = locked.window_of
     if source is not None and STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(source.egress)]:
         raise Refusal(f"It was cut off {source.name}, which is {source.get_egress_display()}; change that first.", field="egress")
+    windows = list(locked.windows.select_for_update(no_key=True).order_by("pk"))
     if chosen == Dataset.Egress.RESTRICTED:
-        _refuse_shared(locked)
+        _refuse_shared(locked, *windows)
     event.reason = reason.strip()[:1000]
     event.about = locked
     event.change(locked, egress=chosen)
-    tighten(event, locked.windows.order_by("pk"), chosen)
+    tighten(event, windows, chosen)
     return locked
 
 
 def tighten(event: Draft, datasets: Iterable[Dataset], egress: str) -> list[Dataset]:
-    """Part of commands that make something of a stricter thing: close those that are laxer. Returns which were changed."""
+    """Part of commands that make something of a stricter thing: close those that are laxer. Returns which were changed. Shares of what is
+    restricted by it end: a run that ends cannot be refused."""
     wanted = STRICTNESS[Dataset.Egress(egress)]
     laxer = [dataset for dataset in datasets if STRICTNESS[Dataset.Egress(dataset.egress)] < wanted]
     for dataset in laxer:
         event.change(dataset, egress=egress)
+    if egress == Dataset.Egress.RESTRICTED:
+        for grant in _shares(laxer).select_for_update(no_key=True):
+            event.change(grant, revoked_at=timezone.now())
     return laxer
 
 
-def _refuse_shared(dataset: Dataset) -> None:
-    shared = ShareGrant.objects.filter(object_type="dataset", object_id=dataset.pk, revoked_at=None, expires_at__gt=timezone.now())
-    grant = shared.select_related("to_workspace").first()
+def _refuse_shared(*datasets: Dataset) -> None:
+    grant = _shares(datasets).select_related("to_workspace").first()
     if grant is not None and grant.to_workspace is not None:
-        raise Refusal(f"{dataset.name} is shared with {grant.to_workspace.name}; end that share first.", field="egress")
+        raise Refusal(f"{grant.object_label} is shared with {grant.to_workspace.name}; end that share first.", field="egress")
+
+
+def _shares(datasets: Iterable[Dataset]) -> "QuerySet[ShareGrant]":
+    keys = [dataset.pk for dataset in datasets]
+    return ShareGrant.objects.filter(object_type="dataset", object_id__in=keys, revoked_at=None, expires_at__gt=timezone.now()).order_by(
+        "pk"
+    )

@@ -35,7 +35,10 @@ def grant_share(
         raise Refusal("Only a person shares.")
     if not reason.strip():
         raise Refusal("Say why; both sides will read it.", field="reason")
-    shared = SHAREABLE[object_type].objects.find(object_id)
+    model = SHAREABLE[object_type]
+    shared = model.objects.select_for_update(no_key=True).get(
+        pk=model.objects.find(object_id).pk
+    )  # its class holds until this share stands
     if isinstance(shared, Dataset) and shared.egress == Dataset.Egress.RESTRICTED:
         raise Refusal(f"{shared.name} is {shared.get_egress_display()}. Whoever manages the workspace can change that.", field="object_id")
     if to_workspace is None:
