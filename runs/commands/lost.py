@@ -61,7 +61,7 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
     return run
 
 
-@command(Verb.ATTEMPT_FOUND_ALIVE, needs=None, by_system=True)
+@command(Verb.ATTEMPT_FOUND_ALIVE, needs=None, by_system=True, in_archive="running work comes to its end")
 def record_orphan(event: Draft, *, actor: Actor, attempt: Attempt) -> Run:
     """Its pool still had an attempt whose end is on record, and was told to end it. Said once of each attempt; Refusal where that is done.
 

@@ -65,6 +65,7 @@ IN_ARCHIVE = {
         "runs.commands.ending.finish_run",
         "runs.commands.ending.interrupt_attempt",
         "runs.commands.lost.declare_lost",
+        "runs.commands.lost.record_orphan",
         "runs.commands.run.cancel_any_run",
         "runs.commands.run.cancel_run",
     },
@@ -92,6 +93,10 @@ IN_ARCHIVE = {
             "remove_export",
             "request_export",
         )
+    },
+    "what goes on in an archive is settled, and a count changes no balance": {
+        "workspaces.commands.recount.recount_at_night",
+        "workspaces.commands.recount.recount_ledger",
     },
     "it makes the archive": {"runs.commands.archive.archive_workspace"},
     "it ends the archive": {"runs.commands.archive.unarchive_workspace"},

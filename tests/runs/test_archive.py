@@ -13,6 +13,7 @@ from runs.commands.archive import archive_workspace, unarchive_workspace
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.sweep import create_sweep
 from runs.jobs.advance import advance_sweep
+from runs.jobs.tidy import tidy_workspace
 from runs.launch import LaunchRequest
 from runs.models import Attempt, QueueItem, Run, Sweep
 from tests.factories import make_member
@@ -27,8 +28,9 @@ from workspaces.audit import Archived, Denied, Draft, Refusal, command
 from workspaces.commands.benchmark import create_benchmark
 from workspaces.commands.limit import set_limit
 from workspaces.commands.member import remove_member
+from workspaces.commands.recount import correct_ledger, recount_ledger
 from workspaces.commands.token import create_token
-from workspaces.models import Approval, AuditEvent, LedgerAccount, Limit, Membership, Unit, Workspace
+from workspaces.models import Approval, AuditEvent, LedgerAccount, Limit, Membership, Recount, Unit, Workspace
 from workspaces.queries.ledger import recount
 from workspaces.verbs import Verb
 
@@ -101,6 +103,20 @@ def test_running_work_is_cancelled_where_that_was_chosen() -> None:
         assert Run.objects.get(pk=run.pk).status == "cancelling"
     assert drive(laboratory, run).status == "cancelled"
     settled(laboratory)
+
+
+def test_an_archive_is_kept_tidy_and_its_ledger_counted_at_night() -> None:
+    laboratory = make_laboratory(code=WAITS)
+    run, _ = started(laboratory)
+    archive(laboratory)
+    tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        assert Recount.objects.get().is_right
+        assert recount_ledger(actor=laboratory.owner).is_right
+        with pytest.raises(Archived):
+            correct_ledger(actor=laboratory.owner, reason="x")
+    let_go(laboratory, run)
+    assert drive(laboratory, run).status == "succeeded"
 
 
 def test_a_lost_run_is_not_tried_again_in_an_archive() -> None:

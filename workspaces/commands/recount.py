@@ -20,15 +20,16 @@ from workspaces.windows import clock_of
 
 NIGHT_HOUR = 3  # on the workspace's clock: its windows have turned by then
 SHOWN = 1_000  # differences that are kept of one count
+STILL_COUNTED = "what goes on in an archive is settled, and a count changes no balance"
 
 
-@command(Verb.LEDGER_RECOUNTED, needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET)
+@command(Verb.LEDGER_RECOUNTED, needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, in_archive=STILL_COUNTED)
 def recount_ledger(event: Draft, *, actor: Actor) -> Recount:
     """Count every account anew from its entries, and keep the result. No balance changes."""
     return _count(event, actor)
 
 
-@command(Verb.LEDGER_RECOUNTED, needs=None, by_system=True)
+@command(Verb.LEDGER_RECOUNTED, needs=None, by_system=True, in_archive=STILL_COUNTED)
 def recount_at_night(event: Draft, *, actor: Actor) -> Recount:
     """The same by the clock."""
     return _count(event, actor)
