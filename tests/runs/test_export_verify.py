@@ -112,4 +112,12 @@ def test_it_runs_alone_and_without_any_package(laboratory: Laboratory, tmp_path:
 
 
 def test_it_is_written_for_python_3_8() -> None:
-    ast.parse(job.TRAVELS.read_text(), feature_version=(3, 8))
+    """Its grammar, annotations that are not evaluated, and nothing of what later versions added that such a program would use."""
+    program = job.TRAVELS.read_text()
+    with pytest.raises(SyntaxError):
+        ast.parse(f"{program}\nmatch 1:\n    case _:\n        pass\n", feature_version=(3, 8))
+    nodes = list(ast.walk(ast.parse(program, feature_version=(3, 8))))
+    assert any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in nodes)
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {node.arg for node in nodes if isinstance(node, ast.keyword)}
+    assert "hexdigest" in used
+    assert not used & {"removeprefix", "removesuffix", "is_relative_to", "readlink", "file_digest", "pairwise", "UTC", "strict"}
