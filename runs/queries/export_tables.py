@@ -112,10 +112,12 @@ def owned_models() -> list[type[Row]]:
     return sorted((model for model in apps.get_models() if issubclass(model, Row)), key=lambda model: model._meta.label)
 
 
+PLURALS = {"metric_seriess": "metric_series", "ledger_entrys": "ledger_entries"}  # what Django makes by adding an s
+
+
 def name_of(model: type[Model]) -> str:
-    if model._meta.label == "runs.MetricSeries":
-        return "metric_series"
-    return str(model._meta.verbose_name_plural).replace(" ", "_").lower()
+    plural = str(model._meta.verbose_name_plural).replace(" ", "_").lower()
+    return PLURALS.get(plural, plural)
 
 
 def kind_of(model: type[Model], column: str) -> str:
