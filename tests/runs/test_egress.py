@@ -27,7 +27,8 @@ from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_export import export_of, faults, rows
 from workspaces.audit import Denied, Refusal
 from workspaces.commands import egress
-from workspaces.commands.dataset import create_dataset
+from workspaces.commands.blob import receive_file
+from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.commands.egress import set_egress
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.commands.share import grant_share
@@ -63,7 +64,8 @@ def exports(tmp_path: Path) -> Any:
 def laboratory() -> Laboratory:
     made = make_laboratory(code=SPILLS)
     with made.opened():
-        make_dataset_version(made.owner, "closed", content=SAMPLE)
+        file = receive_file("closed-canary.csv", [SAMPLE])
+        import_dataset_version(actor=made.owner, dataset=create_dataset(actor=made.owner, slug="closed"), role="train", files=[file])
         make_dataset_version(made.owner, "free", content=b"free,bytes\n1,2\n")
     return made
 
