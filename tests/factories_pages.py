@@ -81,7 +81,9 @@ def fail_run(event: Draft, /, *, actor: Actor, run: Run, lines: Sequence[str]) -
     """Put a run among those that failed alike, as its end does; `lines` are what it wrote about it."""
     lock_ledger()
     event.changing(run)
-    file_failure(event, run=run, status=RunStatus.FAILED, reason_code="exit", reason="", evidence=Evidence(exit_code=1, lines=tuple(lines)))
+    file_failure(
+        event, run=run, status=RunStatus.FAILED, reason_code="exit_code", reason="", evidence=Evidence(exit_code=1, lines=tuple(lines))
+    )
     return FailureGroup.objects.get(failures__run=run)
 
 

@@ -4,11 +4,11 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 
 from runs.commands.failure import acknowledge_failure
+from runs.forms.failure import NoteForm
 from runs.queries.failure import ROWS, failing_agents, failure_group, failure_groups
 from runs.views.once import form_key
 from workspaces.access import Kind, Permission
 from workspaces.audit import Refusal
-from workspaces.forms.resource import ReasonForm
 from workspaces.pages import PageRequest, redirect
 
 SHOWN = 200  # groups on the page; the filters narrow them
@@ -29,12 +29,12 @@ def failure_list(request: PageRequest) -> HttpResponseBase:
 
 
 def failure(request: PageRequest, failure: str) -> HttpResponseBase:
-    return _failure(request, failure, ReasonForm())
+    return _failure(request, failure, NoteForm())
 
 
 def failure_acknowledge(request: PageRequest, failure: str) -> HttpResponseBase:
     group = failure_group(failure, size=1).group
-    form = ReasonForm(request.POST)
+    form = NoteForm(request.POST)
     if not form.is_valid():
         return _failure(request, failure, form, status=422)
     try:
@@ -45,7 +45,7 @@ def failure_acknowledge(request: PageRequest, failure: str) -> HttpResponseBase:
     return redirect("failure", request.workspace.slug, group.public_id)
 
 
-def _failure(request: PageRequest, failure: str, form: ReasonForm, *, status: int = 200) -> HttpResponseBase:
+def _failure(request: PageRequest, failure: str, form: NoteForm, *, status: int = 200) -> HttpResponseBase:
     found = failure_group(failure, cursor=request.GET.get("after", ""), size=ROWS)
     context = {
         "group": found.group,
