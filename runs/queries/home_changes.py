@@ -2,7 +2,7 @@
 does by itself (it starts, it ends, it leaves files) is no change of the laboratory."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from django.db.models import Subquery
 from runs.queries.recent import EventLine, line_of
 from workspaces.access import Kind
 from workspaces.models import AuditEvent, AuditHead, EventPayload
-from workspaces.queries.change_words import changes_of
+from workspaces.queries.change_words import in_line
 from workspaces.verbs import Verb
 
 SHOWN = 6
@@ -42,7 +42,6 @@ BY_VERB = {
     if verb.value in nouns or verb.value.partition(".")[0] in nouns
 }
 WITH_VALUES = {Verb.LIMIT_SET, Verb.POOL_CHANGED, Verb.MEMBER_CHANGED, Verb.BENCHMARK_CHANGED, Verb.DATASET_CHANGED}
-YES = {"true": "yes", "false": "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +76,7 @@ def _line(label: str, events: list[AuditEvent], body: dict[str, object], since: 
         label=label,
         line=line_of(newest, body),
         noun=newest.verb.partition(".")[0],
-        changes=list(_changes(newest, details, zone)) if newest.verb in WITH_VALUES else [],
+        changes=in_line(newest, details, zone)[:CHANGES_SHOWN] if newest.verb in WITH_VALUES else [],
         more=sum(event.recorded_at > since for event in events[1:]),
         is_fresh=newest.recorded_at > since,
     )
-
-
-def _changes(event: AuditEvent, details: object, zone: str) -> Iterable[str]:
-    changed = details.get("changed") if isinstance(details, dict) else None
-    for change in changes_of(event, changed, zone)[:CHANGES_SHOWN]:
-        before, after = (YES.get(words, words)[:40] for words in (change.before, change.after))
-        if after:
-            yield f"{change.label} {before} → {after}" if before else f"{change.label} {after}"

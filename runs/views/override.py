@@ -6,11 +6,14 @@ from django.shortcuts import render
 from runs.queries.override import KINDS, overrides
 from workspaces.audit import Refusal
 from workspaces.pages import PageRequest
+from workspaces.queries.change_words import in_line
 from workspaces.queries.event import Told, filters_of
 from workspaces.queries.paging import BadCursor, Page
+from workspaces.verbs import Verb
 from workspaces.views.event import row_of
 
 FILTERS = ("actor", "from", "to")
+WITH_VALUES = {Verb.LIMIT_SET, Verb.RUN_PRIORITY_SET, Verb.WORKSPACE_PRIORITY_LIMIT_SET}
 
 
 def override_list(request: PageRequest) -> HttpResponse:
@@ -28,7 +31,7 @@ def override_list(request: PageRequest) -> HttpResponse:
     except Refusal as refused:
         refusal = refused
     context = {
-        "rows": [row_of(request, told) for told in page.items],
+        "rows": [row_of(request, told) | {"became": _became(told, request.workspace.zone)} for told in page.items],
         "next_cursor": page.next or "",
         "kinds": [(name, words) for name, (words, _) in KINDS.items()],
         "kind": kind,
@@ -37,3 +40,8 @@ def override_list(request: PageRequest) -> HttpResponse:
         "refusal": refusal,
     }
     return render(request, "runs/override_list.html", context, status=422 if refusal else 200)
+
+
+def _became(told: Told, zone: str) -> str:
+    """How much, where the sentence says only what: a run that was cancelled or moved says it all."""
+    return ", ".join(in_line(told.event, told.details, zone)) if told.event.verb in WITH_VALUES else ""

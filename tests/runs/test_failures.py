@@ -136,5 +136,7 @@ def test_overrides_are_told_from_the_record(lab: Laboratory) -> None:
         assert [entry.reason for entry in overrides(Filters(), kind="priority").items] == ["A deadline"]
         body = client_of(lab.owner).get("/workspaces/lab/overrides/").content.decode()
         assert "Cooling" in body
+        assert "priority 0 → 3" in body, "how much, and not only that"
+        assert "amount 100 GPU-hours" in body
         researcher: Actor = join(lab.owner, "researcher")
         assert client_of(researcher).get("/workspaces/lab/overrides/").status_code == 403

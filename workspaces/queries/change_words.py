@@ -13,6 +13,8 @@ from workspaces.models import AuditEvent, Unit
 from workspaces.standings import amount_words
 from workspaces.windows import clock_of
 
+YES = {"true": "yes", "false": "no"}
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -34,6 +36,20 @@ def changes_of(event: AuditEvent, changed: Any, zone: str) -> list[Change]:
     nouns = Counter(name.partition(" ")[0] for name in rows)
     lines = [line for name, fields in rows.items() for line in _lines(fields, _prefix(name, nouns), unit, clock)]
     return lines if rows else list(_lines(changed, "", unit, clock))
+
+
+def in_line(event: AuditEvent, details: Any, zone: str) -> list[str]:
+    """What the row that the event is about became, for the end of a sentence: `amount 1,000 → 1,200 GPU-hours`."""
+    changed = details.get("changed") if isinstance(details, dict) else None
+    if isinstance(changed, dict):
+        own = {name: fields for name, fields in changed.items() if name.partition(" ")[0] == event.subject_type}
+        changed = own or changed
+    found = []
+    for change in changes_of(event, changed, zone):
+        before, after = (YES.get(words, words)[:40] for words in (change.before, change.after))
+        if after:
+            found.append(f"{change.label} {before} → {after}" if before else f"{change.label} {after}")
+    return found
 
 
 def _prefix(name: str, nouns: Counter[str]) -> str:
