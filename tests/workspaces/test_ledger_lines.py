@@ -38,7 +38,12 @@ def test_a_run_is_one_line_with_what_it_reserved_spent_and_gave_back(lab: Actor)
     run_id, starts_at = promise(lab, 4)
     (line, limit) = lines().items
     assert (line.reserved_figure, line.spent_figure, line.released_figure, line.is_open) == ("4", "", "", True)
-    assert (limit.newest.words, limit.newest.amount, limit.newest.run_ref, limit.is_open) == ("limit set", "100 GPU-hours", "", False)
+    assert (limit.newest.words, limit.newest.amount, limit.newest.run_ref, limit.is_open) == (
+        "given by the limit",
+        "100 GPU-hours",
+        "",
+        False,
+    )
     settle(actor=lab, unit=Unit.GPU_MS, reserved=4 * HOUR, spent=3 * HOUR, run_id=run_id, window_start=starts_at)
     (line, _) = lines().items
     assert (line.reserved_figure, line.spent_figure, line.released_figure, line.is_open) == ("4", "3", "1", False)

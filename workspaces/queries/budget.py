@@ -109,6 +109,29 @@ def last_recount() -> Recount | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A balance that is not what its entries say, in words."""
+
+    what: str
+    starts_at: datetime | None
+    balance: str
+    counted: str
+
+
+def differences(counted: Recount | None, *, size: int = 50) -> list[Difference]:
+    """What a count found wrong, as it keeps it."""
+    return [
+        Difference(
+            what=one["what"],
+            starts_at=datetime.fromisoformat(one["starts_at"]) if one["starts_at"] else None,
+            balance=amount_words(one["balance"], one["unit"]),
+            counted=amount_words(one["counted"], one["unit"]),
+        )
+        for one in (counted.wrong[:size] if counted else [])
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change of a limit: who, when, why, and what it was before and after, in words."""
 

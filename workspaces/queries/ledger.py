@@ -31,7 +31,7 @@ class EntryRow:
 
 
 WORDS = {
-    LedgerEntry.Act.FUND: "limit set",
+    LedgerEntry.Act.FUND: "given by the limit",
     LedgerEntry.Act.RESERVE: "reserved",
     LedgerEntry.Act.SPEND: "spent",
     LedgerEntry.Act.RELEASE: "given back",
@@ -39,6 +39,7 @@ WORDS = {
     LedgerEntry.Act.MOVE: "into the next window",
     LedgerEntry.Act.EXTERNAL: "entered from outside",
 }
+TAKEN = "taken back by the limit"  # a smaller limit: the entry runs the other way
 
 
 def entry_row(entry: LedgerEntry) -> EntryRow:
@@ -51,7 +52,7 @@ def entry_row(entry: LedgerEntry) -> EntryRow:
         starts_at=debit.starts_at,
         debit=debit.side,
         credit=credit.side,
-        words=WORDS[LedgerEntry.Act(entry.act)],
+        words=TAKEN if entry.act == LedgerEntry.Act.FUND and credit.side == "source" else WORDS[LedgerEntry.Act(entry.act)],
         amount=amount_words(entry.amount, debit.unit),
         run_ref=canonical("run", None, entry.run_id) if entry.run_id else "",
     )

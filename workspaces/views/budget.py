@@ -11,7 +11,7 @@ from workspaces.commands.recount import correct_ledger, recount_ledger
 from workspaces.forms.resource import LimitChangeForm, LimitForm, ReasonForm
 from workspaces.models import Limit, Unit
 from workspaces.pages import PageRequest, redirect
-from workspaces.queries.budget import last_recount, leading, limit_changes, limit_rows, reached
+from workspaces.queries.budget import differences, last_recount, leading, limit_changes, limit_rows, reached
 from workspaces.queries.ledger import EntryRow, entries, entry_row, lines
 from workspaces.queries.overrun import overruns
 from workspaces.queries.paging import BadCursor, newest_first
@@ -97,13 +97,15 @@ def ledger(request: PageRequest) -> HttpResponseBase:
     except BadCursor:
         is_lost = True
         page = lines(unit=unit)
+    counted = last_recount()
     context = {
         "lines": page.items,
         "next_cursor": page.next or "",
         "unit": unit,
         "units": [(Unit.GPU_MS.value, Unit.GPU_MS.label), (Unit.API_MICROS.value, Unit.API_MICROS.label)],
         "is_lost": is_lost,
-        "counted": last_recount(),
+        "counted": counted,
+        "differences": differences(counted),
     }
     return render(request, "workspaces/ledger.html", context)
 
