@@ -42,8 +42,6 @@ def blocks(
             else "All is set up: open it for launches."
         )
         found.append(Block(words, missing, "workspace-setup", act="Set up"))
-    elif workspace.status == Workspace.Status.ARCHIVED:
-        found.append(Block("The workspace is archived: everything can be read, nothing launched."))
     if hold is not None:
         waits = f"{plural(now.waiting, 'run waits', 'runs wait')}. " if now.waiting else ""
         found.append(Block(f"{hold.by} holds the queue: nothing starts.", (f"{waits}Why: {hold.reason}",), "queue"))
