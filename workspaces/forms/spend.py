@@ -2,14 +2,14 @@
 
 from django import forms
 
-from workspaces.forms.resource import amount_field, whole, why
+from workspaces.forms.resource import whole, why
 from workspaces.models import Unit
 
 
 class SpendForm(forms.Form):
     """Money that was spent beside labsite; it counts from its day on the workspace's clock."""
 
-    amount = amount_field(Unit.API_MICROS)
+    amount = forms.DecimalField(min_value=0, max_digits=24, decimal_places=9, widget=forms.TextInput(attrs={"inputmode": "decimal"}))
     currency = forms.CharField(max_length=3, min_length=3, initial="EUR", help_text="That in which the pools here count.")
     what = forms.CharField(label="What for", max_length=300)
     spent_on = forms.DateField(label="Spent on", required=False, widget=forms.DateInput(attrs={"type": "date"}), help_text="Empty: now.")
