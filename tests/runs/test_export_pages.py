@@ -70,7 +70,7 @@ def test_asked_for_watched_and_taken_away_by_page(laboratory: Laboratory, tmp_pa
     make(laboratory)
     text = client.get(page).content.decode()
     assert "tables/runs.jsonl" in text
-    assert "and is ready" in text
+    assert "is ready: " in text
     assert client.get(f"{page}download/").status_code == 405
     before = verbs(laboratory)
     answer = client.post(f"{page}download/")
