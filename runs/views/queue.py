@@ -101,8 +101,12 @@ def run_move(request: PageRequest, run: str) -> HttpResponseBase:
         return redirect("queue", request.workspace.slug)
 
     lead = (
-        f"{found.name} waits for {found.pool.slug}. Admission is decided anew with a certificate of its own; what it reserves is what the "
-        "new pool counts. Where it would not be admitted it stays where it is."
+        f"{found.name} waits for {found.pool.slug}, and this workspace has no other pool: bind one first."
+        if not others
+        else (
+            f"{found.name} waits for {found.pool.slug}. Admission is decided anew with a certificate of its own; what it reserves is what the "
+            "new pool counts. Where it would not be admitted it stays where it is."
+        )
     )
     title = "Move to another pool"
     return form_page(request, form, save, title=title, submit="Move run", lead=lead, trail=_trail(request), back=_url(request))
