@@ -15,7 +15,7 @@ from django.db.models import Sum
 from workspaces import scope
 from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer, window_at
 from workspaces.audit import Draft, Refusal
-from workspaces.models import LedgerEntry, Limit, Workspace
+from workspaces.models import ExternalSpend, LedgerAccount, LedgerEntry, Limit, Unit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
 from workspaces.thresholds import note_crossings
 from workspaces.windows import words
@@ -147,7 +147,7 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
     """Keep the month that runs, from now on: a limit on it was set. What the weeks know of it is carried over, so that a limit set in
     mid-month counts what was promised and spent before. Nothing happens where the month is kept already.
 
-    A run that crossed into the month counts as spent in it where it was settled in it.
+    A run that crossed into the month counts as spent in it where it was settled in it; what was entered from outside, where it was spent.
     """
     span = window_at(lock_ledger(), Limit.Window.MONTH, now)
     if locked(unit, Limit.Window.MONTH, span.starts_at) is not None:
@@ -163,17 +163,22 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
         transfer(
             event, month.free_side, month.reserved, amount, Act.RESERVE, run_id=run_id, run_label=label, reason="promised before the limit"
         )
-    spent = weekly.filter(credit__side=Side.SPENT, credit__ends_at__gt=span.starts_at, created_at__gte=span.starts_at)
+    spent = weekly.filter(act__in=(Act.SPEND, Act.OVERRUN), credit__ends_at__gt=span.starts_at, created_at__gte=span.starts_at)
     total = spent.aggregate(total=Sum("amount"))["total"] or 0
+    if unit == Unit.API_MICROS:  # each line beside what takes it back
+        outside = ExternalSpend.objects.filter(spent_at__gte=span.starts_at, spent_at__lt=span.ends_at)
+        total += outside.aggregate(total=Sum("amount_micros"))["total"] or 0
     transfer(event, month.free_side, month.spent, total, Act.SPEND, reason="spent this month before the limit")
 
 
 def _windows(event: Draft, unit: str, moment: datetime) -> list[Accounts]:
-    """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end."""
+    """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end. One that lies before
+    a month that is kept stays unkept: what its weeks have seen is not in it, and could not be taken from it."""
     week = open_window(event, unit, Limit.Window.WEEK, moment)
     month = locked(unit, Limit.Window.MONTH, window_at(lock_ledger(), Limit.Window.MONTH, moment).starts_at)
     if month is None and Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists():
-        month = open_window(event, unit, Limit.Window.MONTH, moment)
+        is_before = LedgerAccount.objects.filter(unit=unit, window=Limit.Window.MONTH, starts_at__gt=moment).exists()
+        month = None if is_before else open_window(event, unit, Limit.Window.MONTH, moment)
     return [week] if month is None else [week, month]
 
 

@@ -15,9 +15,10 @@ from workspaces.access import Actor, Role
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.external_spend import enter_spend, take_spend_back
 from workspaces.commands.limit import set_limit
-from workspaces.models import Crossing, ExternalSpend, LedgerEntry, Limit, Unit
+from workspaces.models import Crossing, ExternalSpend, LedgerAccount, LedgerEntry, Limit, Unit
 from workspaces.queries.ledger import lines, recount
 from workspaces.standings import standings
+from workspaces.windows import month_of
 
 EURO = 1_000_000
 
@@ -96,3 +97,41 @@ def test_whoever_may_launch_may_enter_what_they_spent_and_a_viewer_may_not(lab: 
     enter(join(lab, "ida", Role.RESEARCHER), EURO)
     with pytest.raises(Denied):
         enter(join(lab, "vera", Role.VIEWER), EURO)
+
+
+def month_limit(actor: Actor) -> None:
+    set_limit(
+        actor=actor, unit=Unit.API_MICROS, window=Limit.Window.MONTH, amount=30 * EURO, mode=Limit.Mode.WARN, reason="as agreed"
+    )  # fmt: skip
+
+
+@pytest.fixture
+def unlimited() -> Iterator[Actor]:
+    workspace, owner = make_workspace("lab", zone="Europe/Berlin")
+    with scope.open_workspace(workspace.pk):
+        yield owner
+
+
+@pytest.mark.django_db
+def test_a_month_that_is_limited_later_counts_what_was_entered_for_it_and_not_taken_back(unlimited: Actor) -> None:
+    now = timezone.now()
+    month = month_of(now, "Europe/Berlin")
+    enter(unlimited, EURO)
+    take_spend_back(actor=unlimited, spend=enter(unlimited, 2 * EURO), reason="It was another group's.")
+    before = enter(unlimited, 4 * EURO, spent_at=month.starts_at - timedelta(minutes=1))  # perhaps in the same week
+    month_limit(unlimited)
+    assert used() == [EURO]
+    take_spend_back(actor=unlimited, spend=before, reason="It was another group's.")
+    assert used() == [EURO]
+    assert recount() == []
+
+
+@pytest.mark.django_db
+def test_what_was_entered_before_a_month_was_kept_can_be_taken_back_when_it_is_over(unlimited: Actor) -> None:
+    long_ago = timezone.now() - timedelta(days=45)
+    spend = enter(unlimited, 3 * EURO, spent_at=long_ago)
+    month_limit(unlimited)
+    take_spend_back(actor=unlimited, spend=spend, reason="It was another group's.")
+    assert used() == [0]
+    assert not LedgerAccount.objects.filter(window=Limit.Window.MONTH, ends_at__lt=timezone.now()).exists()
+    assert recount() == []
