@@ -12,11 +12,8 @@ from typing import Any
 from workspaces import units
 
 FORM = 4  # of kept facts; a change of what is kept or of how it is decided makes a new one
-DECIDED = (
-    2,
-    3,
-    4,
-)  # forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority, no site policy
+# Forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority and no site policy.
+DECIDED = (2, 3, 4)
 
 
 class Answer(StrEnum):
