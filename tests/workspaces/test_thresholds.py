@@ -14,9 +14,10 @@ from tests.workspaces.test_ledger import HOUR, WEEK, promise
 from workspaces import ledger, scope
 from workspaces.access import Actor, Role
 from workspaces.audit import Draft, Refusal
-from workspaces.commands.limit import set_limit
+from workspaces.commands.limit import remove_limit, set_limit
 from workspaces.commands.recount import recount_ledger
 from workspaces.models import AuditEvent, Crossing, EventSubject, Limit, Notification, Unit, Workspace
+from workspaces.queries.budget import reached
 from workspaces.queries.notification import shown
 
 NOW = datetime(2024, 11, 27, 12, 0, tzinfo=UTC)  # in no window that is open while the tests run, which a change of a limit looks at
@@ -93,6 +94,23 @@ def test_the_next_window_and_a_changed_limit_tell_anew_and_nothing_else_does(lab
     spend(owner, 1, NOW + WEEK)
     assert crossed()[2:] == [50]
     assert Crossing.objects.latest("created_at").revision == 2
+
+
+@pytest.mark.django_db
+def test_what_a_limit_had_reached_is_no_alarm_once_it_was_changed_or_removed(lab: Lab) -> None:
+    _, owner = lab
+    limit(owner, 10, [50, 80])
+    limit(owner, 9, [50], mode=Limit.Mode.WARN)
+    spend(owner, 8)
+    assert [(one.row.amount, one.row.percent) for one in reached(NOW)] == [(9 * HOUR, 50), (10 * HOUR, 80)]
+    limit(owner, 100)
+    assert [one.row.amount for one in reached(NOW)] == [9 * HOUR]
+    remove_limit(actor=owner, unit=Unit.GPU_MS, window=Limit.Window.WEEK, mode=Limit.Mode.WARN, reason="no more")
+    assert reached(NOW) == []
+    limit(owner, 9)
+    spend(owner, 1)
+    assert [(one.row.amount, one.row.percent) for one in reached(NOW)] == [(9 * HOUR, 80)]
+    assert len(crossed()) == 5, "the record keeps what was reached"
 
 
 @pytest.mark.django_db

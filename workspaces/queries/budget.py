@@ -96,10 +96,11 @@ class Reached:
 
 
 def reached(now: datetime) -> list[Reached]:
-    """Of each limit as it stands, what it has reached in the window that runs."""
-    rows = Crossing.objects.filter(starts_at__lte=now, ends_at__gt=now)
+    """Of each limit as it stands, what it has reached in the window that runs; what it had reached before a change is on record alone."""
+    standing = Limit.objects.filter(pk=OuterRef("limit_id"), revision=OuterRef("revision"))
+    rows = Crossing.objects.filter(Exists(standing), starts_at__lte=now, ends_at__gt=now)
     highest: dict[uuid.UUID, Crossing] = {}
-    for row in rows.order_by("revision", "percent"):
+    for row in rows.order_by("percent"):
         highest[row.limit_id] = row
     return [Reached(row) for row in sorted(highest.values(), key=lambda row: (row.unit, row.window, row.percent))]
 
