@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from django.http import HttpResponseBase
 from django.shortcuts import render
@@ -14,7 +14,7 @@ from workspaces.accounts import window_at
 from workspaces.models import Limit, Unit, Workspace
 from workspaces.pages import PageRequest
 from workspaces.views.csv_file import Piece, csv_file
-from workspaces.windows import clock_of, first_instant
+from workspaces.windows import DAY, clock_of, first_instant
 
 HEAD = ("unit", "by", "name", "id", "runs", "reserved_before", "spent")
 UNITS = (Unit.GPU_MS, Unit.API_MICROS)
@@ -45,7 +45,7 @@ class Asked:
             by=self.by,
             week=self.week,
             since=first_instant(self.since, place) if self.since else None,
-            until=first_instant(self.until + timedelta(days=1), place) if self.until else None,
+            until=first_instant(min(self.until, date.max - DAY) + DAY, place) if self.until else None,
         )
 
     @property

@@ -99,6 +99,16 @@ def test_what_cannot_be_asked_is_answered_with_the_week_that_runs(laboratory: La
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("path", ["", "csv/"])
+def test_a_span_may_reach_to_both_ends_of_the_calendar(laboratory: Laboratory, path: str) -> None:
+    client = Client()
+    assert laboratory.owner.user is not None
+    client.force_login(laboratory.owner.user)
+    page = client.get(f"/workspaces/{laboratory.workspace.slug}/budget/burn/{path}?unit=api_micros&from=0001-01-01&to=9999-12-31")
+    assert page.status_code == 200
+
+
+@pytest.mark.django_db
 def test_spend_is_entered_by_api_for_a_run_once_a_key(laboratory: Laboratory) -> None:
     path = f"/api/v1/workspaces/{laboratory.workspace.slug}/ledger/spend"
     caller = caller_for(laboratory, join(laboratory.owner, "ida", Role.RESEARCHER), ("budget:read", "budget:write"))
