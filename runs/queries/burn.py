@@ -119,5 +119,6 @@ def _spent(unit: str, *, week: datetime | None, since: datetime | None, until: d
 
 
 def _promised(unit: str, runs: list[uuid.UUID]) -> dict[uuid.UUID | None, int]:
+    """What each was promised last: one that was moved to another pool gave back what it was promised first."""
     rows = LedgerEntry.objects.filter(act=Act.RESERVE, debit__unit=unit, debit__window=Limit.Window.WEEK, run_id__in=runs)
-    return dict(rows.order_by().values_list("run_id").annotate(total=Sum("amount")))
+    return dict(rows.order_by("run_id", "-created_at", "-pk").distinct("run_id").values_list("run_id", "amount"))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from runs.commands.run import cancel_run
 from runs.queries.burn import BY, burn
-from tests.factories_resources import join, settle
+from tests.factories_resources import join, reserve, settle
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.factories_seed import caller_for
 from tests.workspaces.test_ledger import HOUR, promise
@@ -64,6 +65,17 @@ def test_what_belongs_to_no_run_has_a_part_of_its_own_and_estimates_stand_beside
     assert parts["no run"].spent == 2 * MICROS
     (gpu,) = burn(Unit.GPU_MS, by="run").parts
     assert (gpu.spent, gpu.estimate) == (2 * HOUR + 7, 3 * HOUR)
+
+
+@pytest.mark.django_db
+def test_of_a_run_that_was_moved_the_last_promise_stands_beside(laboratory: Laboratory) -> None:
+    run_id = uuid.uuid4()
+    for hours, spent in ((4, 0), (9, 8)):  # given back, and promised what the other pool counts
+        promised: dict[str, Any] = {"actor": laboratory.owner, "unit": Unit.GPU_MS, "run_id": run_id}
+        starts_at = reserve(amount=hours * HOUR, now=timezone.now(), **promised)
+        settle(reserved=hours * HOUR, spent=spent * HOUR, window_start=starts_at, **promised)
+    (both,) = burn(Unit.GPU_MS, by="run").parts  # with the other one that has no row
+    assert (both.spent, both.estimate) == ((2 + 8) * HOUR + 7, (3 + 9) * HOUR)
 
 
 @pytest.mark.django_db
