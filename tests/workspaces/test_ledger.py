@@ -32,6 +32,12 @@ NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)  # a Wednesday
 WEEK = timedelta(days=7)
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of a limit looks at the window that runs: here it is that of NOW, in whichever week the tests are run."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
 @pytest.fixture
 def lab() -> Iterator[Actor]:
     workspace, owner = make_workspace("lab", zone="Europe/Berlin")
