@@ -67,10 +67,11 @@ def settle(
     within, overrun = min(spent, reserved), max(0, spent - reserved)
     held = _held(event, unit, reserved, run_id, window_start)
     for accounts in held:
+        free_side = accounts.free_side  # asks which limit funds the window
         for debit, credit, amount, act in (
             (accounts.reserved, accounts.spent, within, Act.SPEND),
-            (accounts.reserved, accounts.free_side, reserved - within, Act.RELEASE),
-            (accounts.free_side, accounts.spent, overrun, Act.OVERRUN),
+            (accounts.reserved, free_side, reserved - within, Act.RELEASE),
+            (free_side, accounts.spent, overrun, Act.OVERRUN),
         ):
             transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
     note_crossings(event, held)

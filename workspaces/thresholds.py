@@ -14,23 +14,31 @@ from workspaces.standings import amount_words, name_of
 
 
 def note_crossings(event: Draft, windows: list[Accounts]) -> None:
-    """Write what the spending of these locked windows has reached, and tell of it."""
-    for accounts in windows:
-        unit, window, spent = accounts.source.unit, accounts.source.window, accounts.spent.balance
-        if spent <= 0:
-            continue
-        for limit in Limit.objects.filter(unit=unit, window=window, thresholds__len__gt=0).order_by("mode"):
-            reached = {percent for percent in limit.thresholds if 100 * spent >= percent * limit.amount}
-            if reached:
-                _note(event, limit, accounts, reached)
-
-
-def _note(event: Draft, limit: Limit, accounts: Accounts, reached: set[int]) -> None:
-    starts_at, ends_at = accounts.window.starts_at, accounts.window.ends_at
-    known = Crossing.objects.filter(limit_id=limit.pk, revision=limit.revision, starts_at=starts_at).values_list("percent", flat=True)
-    fresh = sorted(reached - set(known))
-    if not fresh:
+    """Write what the spending of these locked windows of one unit has reached, and tell of it. One look at the database where nothing is
+    reached, and one more where something is, since every end of a run comes here."""
+    spent = {accounts.source.window: accounts for accounts in windows if accounts.spent.balance > 0}
+    if not spent:
         return
+    limits = Limit.objects.filter(unit=windows[0].source.unit, window__in=list(spent), thresholds__len__gt=0).order_by("-window", "mode")
+    reached = {limit: marks for limit in limits if (marks := _reached(limit, spent[limit.window].spent.balance))}
+    if not reached:
+        return
+    starts = [accounts.window.starts_at for accounts in spent.values()]
+    known = Crossing.objects.filter(limit_id__in=[limit.pk for limit in reached], starts_at__in=starts)
+    marked = set(known.values_list("limit_id", "revision", "starts_at", "percent"))
+    for limit, marks in reached.items():
+        accounts = spent[limit.window]
+        fresh = [percent for percent in marks if (limit.pk, limit.revision, accounts.window.starts_at, percent) not in marked]
+        if fresh:
+            _note(event, limit, accounts, fresh)
+
+
+def _reached(limit: Limit, spent: int) -> list[int]:
+    return sorted(percent for percent in limit.thresholds if 100 * spent >= percent * limit.amount)
+
+
+def _note(event: Draft, limit: Limit, accounts: Accounts, fresh: list[int]) -> None:
+    starts_at, ends_at = accounts.window.starts_at, accounts.window.ends_at
     rows = [
         Crossing(
             limit_id=limit.pk, revision=limit.revision, unit=limit.unit, window=limit.window, starts_at=starts_at, ends_at=ends_at,
