@@ -232,10 +232,10 @@ def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *,
 def _not_too_fast(person: User, now: datetime) -> None:
     """Launches of one account in a minute, through whichever token, refused ones too. A key holds its time, so no more than that minute is read."""
     most = settings.LAUNCHES_A_MINUTE
-    recent = Certificate.objects.filter(pk__gte=first_at(now - MINUTE), asked_by=person).order_by("pk")
-    made = list(recent.values_list("created_at", flat=True)[:most])
-    if len(made) >= most:
-        wait = max(1, math.ceil((made[0] + MINUTE - now).total_seconds()))
+    recent = Certificate.objects.filter(pk__gte=first_at(now - MINUTE), asked_by=person).order_by("-pk")
+    # The one with which there are as many as may be: once it is a minute old, there is room.
+    if last := list(recent.values_list("created_at", flat=True)[most - 1 : most]):
+        wait = max(1, math.ceil((last[0] + MINUTE - now).total_seconds()))
         raise TooMany(
             f"{person.label} has asked for {most:,} runs within a minute, and may ask for {most:,}. Wait {wait} s; a sweep asks for many at once.",
             retry_seconds=wait,
