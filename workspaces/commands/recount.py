@@ -1,8 +1,6 @@
 """Counting the ledger from zero: at night by the clock, or when a person asks; a difference is an alarm, and only a person corrects it."""
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.utils import timezone
 
@@ -12,7 +10,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.notification import notify
 from workspaces.models import LedgerAccount, LedgerEntry, Notification, Recount, Workspace
-from workspaces.queries.ledger import Miscount, miscounted, recount
+from workspaces.queries.ledger import miscounted, recount
 from workspaces.thresholds import stewards
 from workspaces.units import plural
 from workspaces.verbs import Verb
@@ -70,8 +68,11 @@ def _count(event: Draft, actor: Actor) -> Recount:
     lock_ledger()  # no command moves anything while it is counted, and two that count at once do so one after the other
     wrong = recount()
     counted = Recount.objects.create(
-        asked_by=actor.user, accounts=LedgerAccount.objects.count(), entries=LedgerEntry.objects.count(), wrong=[plain(one) for one in wrong[:SHOWN]]
-    )  # fmt: skip
+        asked_by=actor.user,
+        accounts=LedgerAccount.objects.count(),
+        entries=LedgerEntry.objects.count(),
+        wrong=[one.as_json() for one in wrong[:SHOWN]],
+    )
     event.created(counted)
     event.about = counted
     event.details |= {"accounts": counted.accounts, "entries": counted.entries, "wrong": len(wrong)}
@@ -85,8 +86,3 @@ def _count(event: Draft, actor: Actor) -> Recount:
             words=f"{plural(len(wrong), 'balance is', 'balances are')} not what the entries say.",
         )
     return counted
-
-
-def plain(one: Miscount) -> dict[str, Any]:
-    """A difference as a recount keeps it."""
-    return {**asdict(one), "starts_at": one.starts_at.isoformat() if one.starts_at else None}

@@ -1,7 +1,7 @@
 """Entries of the ledger as people read them, and the recount that proves it."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -144,6 +144,10 @@ class Miscount:
     starts_at: datetime | None
     balance: int
     counted: int
+
+    def as_json(self) -> dict[str, Any]:
+        """As a recount keeps it, and `manage.py recount --json` prints it."""
+        return {**asdict(self), "starts_at": self.starts_at.isoformat() if self.starts_at else None}
 
 
 def entries(*, unit: str = "", run_id: uuid.UUID | None = None) -> "QuerySet[LedgerEntry]":

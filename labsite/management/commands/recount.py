@@ -3,8 +3,6 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -25,7 +23,7 @@ class Command(BaseCommand):
         counted = [(one.slug, *_counted(one)) for one in _chosen(workspace)]
         is_right = not any(wrong for _, _, wrong in counted)
         if as_json:
-            found = [{"workspace": slug, "entries": entries, "wrong": [_plain(one) for one in wrong]} for slug, entries, wrong in counted]
+            found = [{"workspace": slug, "entries": entries, "wrong": [one.as_json() for one in wrong]} for slug, entries, wrong in counted]
             self.stdout.write(json.dumps({"right": is_right, "ledgers": found}))
         else:
             for slug, entries, wrong in counted:
@@ -49,7 +47,3 @@ def _chosen(text: str) -> list[Workspace]:
 def _counted(workspace: Workspace) -> tuple[int, list[Miscount]]:
     with scope.open_workspace(workspace.pk):
         return LedgerEntry.objects.count(), recount()
-
-
-def _plain(one: Miscount) -> dict[str, Any]:
-    return {**asdict(one), "starts_at": one.starts_at.isoformat() if one.starts_at else None}
