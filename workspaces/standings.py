@@ -47,26 +47,25 @@ class Standing:
 
 
 def standings(
-    *, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None, spans: Collection[str] | None = None
+    *, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None, units: Collection[str] | None = None
 ) -> list[Standing]:
-    """Every limit of the open workspace, or those on windows among `spans`, with what stands against it at `now`; a window that no run was
-    entered in yet has nothing used.
+    """Every limit of the open workspace, or those on `units`, with what stands against it at `now`; a window that no run was entered in yet has
+    nothing used. A fixed number of queries however many limits there are, but one for each on storage.
 
     How many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out. `workspace` is the open one,
     where a page has it at hand.
     """
     workspace = workspace or Workspace.objects.get(pk=scope.current_id())
+    rows = Limit.objects.all() if units is None else Limit.objects.filter(unit__in=list(units))
+    limits = list(rows.order_by("unit", "window", "-amount", "mode"))
+    windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now)
     found = []
-    kept: dict[tuple[str, str], tuple[int, int, Window]] = {}
-    limits = Limit.objects.all() if spans is None else Limit.objects.filter(window__in=list(spans))
-    for limit in limits.order_by("unit", "window", "-amount", "mode"):
+    for limit in limits:
         used = reserved = 0
         window: Window | None = None
         if limit.window in CALENDAR:
-            key = (limit.unit, limit.window)
-            if key not in kept:
-                kept[key] = _kept(workspace, limit.unit, limit.window, now)
-            used, reserved, window = kept[key]
+            window = windows[limit.window]
+            used, reserved = (balances.get((limit.unit, limit.window, side), 0) for side in (Side.SPENT, Side.RESERVED))
         elif limit.unit == Unit.STORAGE_BYTES:
             used = int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
         elif limit.unit == Unit.RUNS:
@@ -96,9 +95,15 @@ def name_of(unit: str, window: str) -> str:
     return name if unit == Unit.STORAGE_BYTES else f"{name} {SPANS[Limit.Window(window)]}"
 
 
-def _kept(workspace: Workspace, unit: str, window: str, now: datetime) -> tuple[int, int, Window]:
-    """Spent and reserved of a window, and the window."""
-    span = window_at(workspace, window, now)
-    rows = LedgerAccount.objects.filter(unit=unit, window=window, starts_at=span.starts_at)
-    balances = dict(rows.values_list("side", "balance"))
-    return balances.get(Side.SPENT, 0), balances.get(Side.RESERVED, 0), span
+def _kept(workspace: Workspace, spans: set[str], now: datetime) -> tuple[dict[str, Window], dict[tuple[str, str, str], int]]:
+    """The windows of the calendar at `now`, and the balances that are kept in them by unit, window and side."""
+    if not spans:
+        return {}, {}
+    rows = LedgerAccount.objects.filter(window__in=sorted(spans), starts_at__lte=now, ends_at__gt=now)
+    windows, balances = {}, {}
+    for unit, span, side, balance, starts_at, ends_at in rows.values_list("unit", "window", "side", "balance", "starts_at", "ends_at"):
+        windows[span] = Window(starts_at, ends_at)
+        balances[unit, span, side] = balance
+    for span in spans - windows.keys():  # nothing was entered in it yet
+        windows[span] = window_at(workspace, span, now)
+    return windows, balances

@@ -2,6 +2,7 @@
 
 What its run becomes of it is in `runs/commands/ending.py`."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,11 +16,8 @@ from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
-from runs.queries.at_once import runs_at_once
-from runs.queries.hold import queue_hold
-from runs.queries.lowered import LOOKED_AT, approved, bounds
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
-from runs.queries.start import Conditions, rooms
+from runs.queries.start import conditions, rooms
 from runs.start import Waits
 from workspaces import ids, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -27,7 +25,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.commands.secret import forget_values
-from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit
+from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit, Workspace
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
@@ -54,14 +52,14 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
-    lock_ledger()
-    run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    workspace = lock_ledger()
+    run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by").get(pk=run.pk)
     item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
-    pool = Pool.objects.select_related("engine", "closed_by").get(pk=run.pool_id)
-    pool.engine = Engine.objects.select_for_update(no_key=True).get(pk=pool.engine_id)  # its places hold until the commit
-    _demand_start(run, pool)
+    # The engine's row is locked: its places hold until the commit.
+    pool = Pool.objects.select_for_update(of=("engine",), no_key=True).select_related("engine", "closed_by").get(pk=run.pool_id)
+    _demand_start(run, pool, workspace)
     _into_window(event, run)
     approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
@@ -168,13 +166,12 @@ def _held(attempt: Attempt, fence: int) -> tuple[Run, Attempt]:
     return run, attempt
 
 
-def _demand_start(run: Run, pool: Pool) -> None:
+def _demand_start(run: Run, pool: Pool, workspace: Workspace) -> None:
     """Ask the start rule; the ledger's lock and the engine's make its counts hold."""
-    rights = rights_of(Actor.of(run.requested_by), scope.current_id())
+    rights = rights_of(Actor.of(run.requested_by), workspace.pk)
     asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
     # Without what stands against windows that have begun since: on those the ledger decides, when it moves the reservation.
-    lowered = bounds(ledger.standings(now=timezone.now(), spans=LOOKED_AT))
-    now = Conditions(runs_at_once(), frozenset(asker), [], queue_hold(), lowered, approved(lowered))
+    now = replace(conditions(timezone.now(), frozenset(asker), workspace=workspace), stops=[])
     waits = now.waits(run, run.isolation, rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)

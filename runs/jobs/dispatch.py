@@ -26,7 +26,7 @@ from runs.place import place_of
 from runs.pools.base import NoAnswer, Pool, PoolError, Status
 from runs.queries.order import order_of
 from runs.queries.share import turns
-from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
+from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, launchers, rooms
 from runs.reservation import GRACE_SECONDS
 from runs.start import Holds, Room, Waits
 from workspaces import scope
@@ -57,7 +57,7 @@ def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
     """Go through the queue; `wanted` gets, by pool, the places that its next run asks of its engine in vain."""
     full: set[uuid.UUID] = set()
     claimed, after = 0, None
-    now = conditions(timezone.now())
+    now = conditions(timezone.now(), launchers())
     while page := _page(full, after):
         going_first = turns(item.pool.engine_id for item in page)
         room = rooms([item.pool for item in page], turns=going_first)

@@ -8,12 +8,10 @@ from django.db.models import Count
 
 from runs.lifecycle import RunStatus
 from runs.models import Run
-from runs.queries.hold import queue_hold
-from runs.queries.lowered import approved, bounds
 from runs.queries.share import turns
-from runs.queries.start import ADMITTED_ON, Conditions, asked, launchers, rooms, stops_of
-from runs.start import Asked, AtOnce, Room, Waits, what_holds
-from workspaces.models import Limit, Pool, Unit
+from runs.queries.start import ADMITTED_ON, Conditions, asked, conditions_under, launchers, rooms
+from runs.start import Asked, Room, Waits, what_holds
+from workspaces.models import Pool
 from workspaces.standings import Standing
 
 ALIKE_SHOWN = 50  # kinds of runs, the most numerous
@@ -49,14 +47,12 @@ def queued(limits: list[Standing], running: int) -> Queued:
     waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by().annotate(admitted_on=ADMITTED_ON).values_list(*columns)
     rows = list(waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN])
     pools = Pool.objects.select_related("engine", "closed_by").in_bulk({pool for pool, *_ in rows})
-    may_launch = launchers() if rows else frozenset()
+    may_launch = launchers({asker for _, _, asker, *_ in rows})
     alike = [
         (pool, asked(slots=slots, isolation=isolation, asked_by=name or username, may_launch=asker in may_launch), count)
         for pool, slots, asker, isolation, name, username, count in rows
     ]
-    at_once = (limit.amount for limit in limits if (limit.unit, limit.window, limit.mode) == (Unit.RUNS, Limit.Window.NOW, Limit.Mode.STOP))
-    lowered = bounds(limits) if rows else []
-    now = Conditions(AtOnce(running, next(at_once, None)), may_launch, stops_of(limits), queue_hold(), lowered, approved(lowered))
+    now = conditions_under(limits, running, may_launch)
     if not pools:
         return Queued(alike, {}, now)
     return Queued(alike, rooms(pools.values(), turns=turns(pool.engine_id for pool in pools.values())), now)

@@ -15,7 +15,6 @@ from workspaces.models import LedgerEntry, Limit, Unit
 from workspaces.standings import CALENDAR, Standing, amount_words
 
 BINDING = (Limit.Mode.STOP, Limit.Mode.APPROVAL)
-LOOKED_AT = (*CALENDAR, Limit.Window.RUN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,17 @@
 """Who waits for a pool, in which place, and why in words."""
 
-import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from runs.models import QueueItem, Run
 from runs.queries.share import turns
-from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, rooms
+from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, launchers, rooms
 from runs.start import Holds, Waits
-from workspaces.models import Pool
+from workspaces.models import Pool, Workspace
 
 SHOWN = 500
 RUN_SHOWN = (
@@ -37,25 +38,13 @@ class Waiting:
     position_key: int
 
 
-def waiting_runs(limit: int = SHOWN, *, pool: uuid.UUID | None = None) -> list[Waiting]:
-    """The queue in the order in which it starts, or that of one pool; a fixed number of queries however long it is."""
-    shown = [
-        *(f"run__{name}" for name in RUN_SHOWN),
-        *(f"pool__{name}" for name in POOL_SHOWN),
-        *(f"pool__engine__{name}" for name in ENGINE),
-    ]
-    of_pool = {} if pool is None else {"pool": pool}
-    items = list(
-        QueueItem.objects.filter(**of_pool)
-        .select_related("run__requested_by", "pool__engine", "pool__closed_by")
-        .only("run_id", "pool_id", "priority", "position_key", *shown)
-        .annotate(isolation=ITS_RUN_ADMITTED_ON)
-        .order_by("pool__slug", "-priority", "position_key")[:limit]
-    )
+def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
+    """The queue in the order in which it starts; a fixed number of queries however long it is."""
+    items = list(_items().order_by("pool__slug", "-priority", "position_key")[:limit])
     if not items:
         return []
     room = rooms([item.pool for item in items], says_ends=True, turns=turns(item.pool.engine_id for item in items))
-    now = conditions(timezone.now())
+    now = conditions(timezone.now(), launchers({item.run.requested_by_id for item in items}))
     places: dict[object, int] = {}
     ahead: dict[object, int] = {}  # runs that start before: those that wait for something of their own are passed
     found = []
@@ -63,18 +52,57 @@ def waiting_runs(limit: int = SHOWN, *, pool: uuid.UUID | None = None) -> list[W
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
         waits = now.waits(item.run, item.isolation, room[item.pool_id])
         first = ahead.get(item.pool_id, 0)
-        if waits is None and first:
-            waits = Waits(
-                Holds.RUN, f"{first} {'runs go' if first > 1 else 'run goes'} first on {item.pool.slug}.", "It starts in its turn."
-            )
-            ahead[item.pool_id] = first + 1
-        elif waits is None or waits.holds != Holds.RUN:
-            ahead[item.pool_id] = first + 1
-        waits = waits or NEXT
-        found.append(
-            Waiting(
-                item.run, item.pool, place, item.priority, item.run.queued_at, waits.reason, waits.release, waits.needs_somebody,
-                item.position_key,
-            )
-        )  # fmt: skip
+        ahead[item.pool_id] = first + _goes_first(waits)
+        found.append(_waiting(item, place, waits or _in_turn(first, item.pool)))
     return found
+
+
+def waiting_of(run: Run, workspace: Workspace) -> Waiting | None:
+    """One queued run as `waiting_runs` has it, in few queries however long the queue is; None where it does not wait."""
+    item = _items().filter(run=run.pk).first()
+    if item is None:
+        return None
+    before = QueueItem.objects.filter(pool=item.pool_id).filter(
+        Q(priority__gt=item.priority) | Q(priority=item.priority, position_key__lt=item.position_key)
+    )
+    room = rooms([item.pool], says_ends=True)[item.pool_id]
+    now = conditions(timezone.now(), launchers({item.run.requested_by_id}), workspace=workspace)
+    place, waits, first = before.count() + 1, now.waits(item.run, item.isolation, room), 0
+    if waits is None:  # only others are in its way: other workspaces, whom the rule asks about last, or runs before it
+        room = replace(room, turn=turns([item.pool.engine_id]).get(item.pool.engine_id))
+        waits = now.waits(item.run, item.isolation, room)
+    if waits is None and place > 1:
+        others = list(_items().filter(pk__in=before.order_by("-priority", "position_key").values("pk")[:SHOWN]))
+        may_launch = launchers({other.run.requested_by_id for other in others})
+        now = replace(now, may_launch=may_launch)
+        first = place - 1 - sum(not _goes_first(now.waits(other.run, other.isolation, room)) for other in others)
+    return _waiting(item, place, waits or _in_turn(first, item.pool))
+
+
+def _items() -> QuerySet[Any]:
+    """Queue items with what the start rule and the pages want of their runs and pools."""
+    shown = [
+        *(f"run__{name}" for name in RUN_SHOWN),
+        *(f"pool__{name}" for name in POOL_SHOWN),
+        *(f"pool__engine__{name}" for name in ENGINE),
+    ]
+    related = QueueItem.objects.select_related("run__requested_by", "pool__engine", "pool__closed_by")
+    return related.only("run_id", "pool_id", "priority", "position_key", *shown).annotate(isolation=ITS_RUN_ADMITTED_ON)
+
+
+def _goes_first(waits: Waits | None) -> bool:
+    """Does it start before those behind it?"""
+    return waits is None or waits.holds != Holds.RUN
+
+
+def _in_turn(first: int, pool: Pool) -> Waits:
+    """Nothing but runs before it is in its way."""
+    if not first:
+        return NEXT
+    return Waits(Holds.RUN, f"{first} {'runs go' if first > 1 else 'run goes'} first on {pool.slug}.", "It starts in its turn.")
+
+
+def _waiting(item: QueueItem, place: int, waits: Waits) -> Waiting:
+    return Waiting(
+        item.run, item.pool, place, item.priority, item.run.queued_at, waits.reason, waits.release, waits.needs_somebody, item.position_key
+    )

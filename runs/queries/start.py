@@ -1,30 +1,34 @@
 """What the start rule (`runs/start.py`) goes by: how full pools are, and what queued runs were admitted on. It only reads."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Q, Sum
+from django.db import connection
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.utils import timezone
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
-from runs.models import Attempt, Run
-from runs.queries.at_once import runs_at_once
+from runs.models import Run
+from runs.queries.at_once import at_once_of, count_at_work
 from runs.queries.hold import queue_hold
-from runs.queries.lowered import LOOKED_AT, Bound, amount_of, approved, bounds
+from runs.queries.lowered import Bound, amount_of, approved, bounds
 from runs.share import Turn
 from runs.start import Asked, AtOnce, Hold, Holds, Room, Waits, what_holds
+from workspaces import scope
 from workspaces.access import Kind, Permission
-from workspaces.models import EngineSlot, Limit, Pool
+from workspaces.models import Limit, Pool, Unit, Workspace
 from workspaces.queries.member import people
 from workspaces.standings import CALENDAR, Standing, amount_words, standings
 from workspaces.units import duration
 
 ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "frozen"))  # the isolation that a run was admitted on
 ITS_RUN_ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # of a queue item
+SECOND = timedelta(seconds=1)
 NO_TURNS: Mapping[uuid.UUID, Turn] = {}
+STARTS_BY = [unit for unit in Unit if unit != Unit.STORAGE_BYTES]  # units whose limits keep runs from starting
 
 
 def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid.UUID, Turn] = NO_TURNS) -> dict[uuid.UUID, Room]:
@@ -32,22 +36,20 @@ def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid
     closed it. With `says_ends` also when the next run there ends at the latest; `turns`: by engine, who goes first there
     (`runs.queries.share`)."""
     wanted = {pool.pk: pool for pool in pools}
-    attempts = Attempt.objects.filter(pool__in=list(wanted), status__in=sorted(OPEN_ATTEMPTS))
-    taken = dict(attempts.order_by().values_list("pool").annotate(slots=Sum("run__slots")))
-    engines = {pool.engine_id for pool in wanted.values()}
-    held = dict(EngineSlot.objects.filter(engine__in=engines).order_by().values_list("engine").annotate(count=Count("pk")))
-    ends = _next_ends(list(wanted)) if says_ends else {}
+    taken = _taken(list(wanted))
+    busy = [pk for pk, (slots, _) in taken.items() if slots] if says_ends else []
+    ends = _next_ends(busy) if busy else {}
     return {
         pk: Room(
             slug=pool.slug,
             slots=pool.slots,
-            taken=taken.get(pk, 0),
+            taken=taken[pk][0],
             is_accepting=pool.is_accepting,
             isolation=pool.isolation,
             isolation_words=str(pool.get_isolation_display()),
             engine=pool.engine.slug,
             engine_slots=pool.engine.slots,
-            engine_taken=held.get(pool.engine_id, 0),
+            engine_taken=taken[pk][1],
             engine_is_accepting=pool.engine.is_accepting,
             **({"next_end": ends[pk]} if pk in ends else {}),
             turn=turns.get(pool.engine_id),
@@ -58,9 +60,26 @@ def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid
     }
 
 
-def launchers() -> frozenset[uuid.UUID]:
-    """Accounts that may launch runs here."""
-    return frozenset(person.user.pk for person in people() if person.may(Permission.LAUNCH_RUN, Kind.RUN))
+_TAKEN = """
+SELECT pool.id,
+       (SELECT coalesce(sum(run.slots), 0)::integer
+          FROM runs_attempt AS attempt JOIN runs_run AS run ON run.workspace_id = attempt.workspace_id AND run.id = attempt.run_id
+         WHERE attempt.workspace_id = pool.workspace_id AND attempt.pool_id = pool.id AND attempt.status = ANY(%(open)s)),
+       (SELECT count(*) FROM workspaces_engineslot AS slot WHERE slot.engine_id = pool.engine_id)
+  FROM workspaces_pool AS pool WHERE pool.workspace_id = %(workspace)s AND pool.id = ANY(%(pools)s)
+"""
+
+
+def _taken(pools: list[uuid.UUID]) -> dict[uuid.UUID, tuple[int, int]]:
+    """Slots that are taken of each pool, and of its engine, by one statement, since every claim asks it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKEN, {"open": sorted(OPEN_ATTEMPTS), "workspace": scope.current_id(), "pools": pools})
+        return {pool: (own, of_engine) for pool, own, of_engine in cursor.fetchall()}
+
+
+def launchers(accounts: Collection[uuid.UUID] | None = None) -> frozenset[uuid.UUID]:
+    """Accounts that may launch runs here; all, or those among `accounts`."""
+    return frozenset(person.user.pk for person in people(accounts) if person.may(Permission.LAUNCH_RUN, Kind.RUN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +116,16 @@ class Conditions:
         return None
 
 
-def conditions(now: datetime) -> Conditions:
-    limits = standings(now=now, spans=LOOKED_AT)
+def conditions(now: datetime, may_launch: frozenset[uuid.UUID], *, workspace: Workspace | None = None) -> Conditions:
+    """As they are now. `workspace` is the open one, where it is at hand."""
+    running = count_at_work()
+    return conditions_under(standings(now=now, runs_at_once=running, workspace=workspace, units=STARTS_BY), running, may_launch)
+
+
+def conditions_under(limits: list[Standing], running: int, may_launch: frozenset[uuid.UUID]) -> Conditions:
+    """With limits that stand as they do now, and so many runs at work."""
     lowered = bounds(limits)
-    return Conditions(runs_at_once(), launchers(), stops_of(limits), queue_hold(), lowered, approved(lowered))
+    return Conditions(at_once_of(limits, running), may_launch, stops_of(limits), queue_hold(), lowered, approved(lowered))
 
 
 def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "") -> Asked:
@@ -147,14 +172,13 @@ def lacks_budget(run: Run, stops: list[Standing]) -> str:
 
 def _next_ends(pools: list[uuid.UUID]) -> dict[uuid.UUID, str]:
     """Of each pool the run that is bound to end first, in words."""
-    active = Run.objects.filter(pool__in=pools, status__in=sorted(ACTIVE)).exclude(Q(started_at=None))
-    first: dict[uuid.UUID, tuple[datetime, str]] = {}
-    for run in active.only("name", "pool_id", "wall_seconds").annotate(begun=F("started_at")):
-        end = run.begun + timedelta(seconds=run.wall_seconds)
-        if run.pool_id not in first or end < first[run.pool_id][0]:
-            first[run.pool_id] = (end, run.name[:60])
+    end = ExpressionWrapper(F("started_at") + F("wall_seconds") * Value(SECOND, output_field=DurationField()), output_field=DateTimeField())
+    active = Run.objects.filter(pool__in=pools, status__in=sorted(ACTIVE), started_at__isnull=False).annotate(end=end)
+    first = active.order_by("pool", "end").distinct("pool").values_list("pool", "end", "name")
     now = timezone.now()
     return {
-        pool: f"{name} ends within {duration((end - now).total_seconds())} at the latest" if end > now else f"{name} is bound to end now"
-        for pool, (end, name) in first.items()
+        pool: f"{name[:60]} ends within {duration((end - now).total_seconds())} at the latest"
+        if end > now
+        else f"{name[:60]} is bound to end now"
+        for pool, end, name in first
     }

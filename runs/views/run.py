@@ -17,7 +17,7 @@ from runs.queries.failure import failure_of
 from runs.queries.launch_again import launch_query
 from runs.queries.launch_score import EVALUATE
 from runs.queries.metric import curves, series_of
-from runs.queries.queue import Waiting, waiting_runs
+from runs.queries.queue import waiting_of
 from runs.queries.recent import EventLine
 from runs.queries.run_list import FAILURES
 from runs.queries.run_page import (
@@ -40,6 +40,7 @@ from runs.views.once import form_key, id_of
 from workspaces.access import Kind, Permission
 from workspaces.checklist import checks
 from workspaces.forms.resource import ReasonForm
+from workspaces.models import Workspace
 from workspaces.pages import PageRequest, redirect
 from workspaces.views.form_page import form_page
 
@@ -70,7 +71,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         return _tab_part(request, found, tab)
     state, inputs = state_of(found), inputs_shown(found)
     figures = figures_of(found, state.attempts)
-    context = _live(state, tab, is_part=False) | {
+    context = _live(request.workspace, state, tab, is_part=False) | {
         "tabs": TABS,
         "tab_template": f"runs/run_{tab}.html",
         "inputs": inputs,
@@ -127,7 +128,9 @@ def _live_part(request: PageRequest, run: Run, tab: str) -> HttpResponse:
     state = state_of(run)
     series, lines = (series_of(run), _said(state)) if tab == "overview" else ([], [])
     stamp = stamp_of(state, timezone.now(), series, lines)
-    response = live_since(request, "runs/run_live.html", stamp, lambda: _live(state, tab, is_part=True, series=series, lines=lines))
+    response = live_since(
+        request, "runs/run_live.html", stamp, lambda: _live(request.workspace, state, tab, is_part=True, series=series, lines=lines)
+    )
     if run.is_terminal:
         response["HX-Refresh"] = "true"  # what may be done with it has changed as well: the whole page is asked for anew
     return response
@@ -143,7 +146,13 @@ def _tab_part(request: PageRequest, run: Run, tab: str) -> HttpResponse:
 
 
 def _live(
-    state: RunState, tab: str, *, is_part: bool, series: list[MetricSeries] | None = None, lines: list[RunLine] | None = None
+    workspace: Workspace,
+    state: RunState,
+    tab: str,
+    *,
+    is_part: bool,
+    series: list[MetricSeries] | None = None,
+    lines: list[RunLine] | None = None,
 ) -> dict[str, Any]:
     context: dict[str, Any] = {
         "run": state.run,
@@ -153,7 +162,7 @@ def _live(
         "percent": None if state.share_done is None else int(state.share_done * 100),
         "is_live": not state.run.is_terminal,
         "is_part": is_part,
-        "waiting": _waiting(state.run),
+        "waiting": waiting_of(state.run, workspace) if state.run.status == Run.Status.QUEUED else None,
     }
     if tab == "overview":
         series = series_of(state.run) if series is None else series
@@ -166,15 +175,6 @@ def _live(
             "failure": failure_of(state.run) if state.run.status in FAILURES else None,
         }
     return context
-
-
-def _waiting(run: Run) -> Waiting | None:
-    """Its place in the queue and why it waits, while it does."""
-    return (
-        next((entry for entry in waiting_runs(pool=run.pool_id) if entry.run.pk == run.pk), None)
-        if run.status == run.Status.QUEUED
-        else None
-    )
 
 
 def _said(state: RunState) -> list[RunLine]:

@@ -6,7 +6,7 @@ import pytest
 
 from runs.lifecycle import RunStatus
 from runs.models import Attempt, PoolDemand, Run
-from runs.queries.queue import waiting_runs
+from runs.queries.queue import waiting_of, waiting_runs
 from runs.queries.site import engine_shares
 from runs.share import Share, turn_of
 from tests.factories_runs import Laboratory, collect, dispatch, launch, make_laboratory, watch
@@ -87,6 +87,7 @@ def test_who_waits_for_its_turn_says_so_with_numbers(two: tuple[Laboratory, Labo
     assert running(first) is None, "the other has had less"
     with first.opened():
         (waiting,) = waiting_runs()
+        assert waiting_of(waiting.run, first.workspace) == waiting
     assert re.fullmatch(
         r"Another workspace that waits for local goes first: it has had 0\.00 slot-hours at weight 1 there in 24 hours, "
         r"this one \d\.\d\d slot-hours at weight 1\.",

@@ -1,5 +1,6 @@
 """May a queued run start: the one rule, and that the dispatcher and the queue page go by it."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from runs.commands.launch import launch_run
 from runs.jobs import dispatch as dispatching
 from runs.launch import LaunchRequest
 from runs.models import Run
-from runs.queries.queue import waiting_runs
+from runs.queries.queue import waiting_of, waiting_runs
 from runs.start import Asked, AtOnce, Holds, Room, what_holds
 from tests.factories import make_member
 from tests.factories_resources import join
@@ -71,6 +72,15 @@ def statuses(laboratory: Laboratory, *runs: Run) -> list[str]:
         return [Run.objects.get(pk=run.pk).status for run in runs]
 
 
+def assert_each_says_the_same(laboratory: Laboratory) -> list[str]:
+    """What the queue says of each run, its own page says too."""
+    waiting = waiting_runs()
+    for entry in waiting:
+        own = waiting_of(entry.run, laboratory.workspace)
+        assert own == entry
+    return [f"{entry.reason} {entry.release}" for entry in waiting]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_run_that_can_never_start_does_not_block_its_pool_and_says_so() -> None:
     laboratory = make_laboratory(isolation=Pool.Isolation.NONE)
@@ -82,7 +92,14 @@ def test_a_run_that_can_never_start_does_not_block_its_pool_and_says_so() -> Non
         assert "was admitted on no isolation" in first.reason
         assert first.needs_somebody
         assert (second.reason, second.place) == ("It is next.", 2), "it is passed by the one that can"
+        launch(laboratory)
+        assert_each_says_the_same(laboratory)
+        assert waiting_runs()[2].reason == "1 run goes first on local."
+        set_limit(actor=laboratory.owner, unit=Unit.RUNS, window=Limit.Window.NOW, amount=1, mode=Limit.Mode.STOP, reason="one by one")
     dispatch(laboratory)
+    with laboratory.opened():
+        third = assert_each_says_the_same(laboratory)[1]
+        assert re.match(r"1 of 1 runs run at once\. It starts when one of them ends; (worker-0002 ends|no end)", third), third
     assert statuses(laboratory, stale)[0] == "queued"
     assert statuses(laboratory, fresh)[0] != "queued"
 

@@ -13,6 +13,7 @@ from workspaces.commands.group import add_to_group, create_group, remove_from_gr
 from workspaces.commands.member import add_member, leave_workspace
 from workspaces.commands.user import deactivate_user
 from workspaces.models import NotFound, SiteEvent
+from workspaces.queries.member import people
 
 
 @pytest.mark.django_db
@@ -51,6 +52,8 @@ def test_rights_through_groups_add_up_and_stay_narrowed() -> None:
         add_member(actor=owner, group=runs, role=Role.RESEARCHER, kinds=["run"])
         add_member(actor=owner, group=data, role=Role.VIEWER, kinds=["dataset"])
         rights = rights_of(Actor.of(ada), workspace.pk)
+        everyone = people()
+        assert [person for one in everyone for person in people({one.user.pk})] == everyone, "asked one by one, each is who they are"
     assert rights.allows(Permission.LAUNCH_RUN, Kind.RUN)
     assert rights.allows(Permission.VIEW, Kind.DATASET)
     assert not rights.allows(Permission.IMPORT_DATA, Kind.DATASET)

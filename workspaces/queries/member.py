@@ -1,7 +1,11 @@
 """Who may do what in the open workspace, and how each came by it."""
 
+import uuid
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
+
+from django.db.models import Q
 
 from workspaces.access import ROLES, Kind, Permission, Role, SiteRole, may_hold
 from workspaces.models import Membership, User
@@ -55,20 +59,24 @@ class Person:
         return cells
 
 
-def members() -> list[Membership]:
-    """Memberships by name, owners first."""
+def members(accounts: Collection[uuid.UUID] | None = None) -> list[Membership]:
+    """Memberships by name, owners first; all, or those that let in some of `accounts`."""
     rank = {role: number for number, role in enumerate(reversed(Role.values))}
     rows = Membership.objects.select_related("user", "group")
+    if accounts is not None:
+        through = User.groups.through.objects.filter(user__in=accounts).values("group")
+        rows = rows.filter(Q(user__in=accounts) | Q(group__in=through))
     return sorted(rows, key=lambda row: (rank[row.role], row.label.casefold(), row.pk))
 
 
-def people() -> list[Person]:
-    """Every account that some membership lets in, by name, each with all its ways in."""
-    rows = members()
+def people(accounts: Collection[uuid.UUID] | None = None) -> list[Person]:
+    """Every account that some membership lets in, or those of them among `accounts`; by name, each with all its ways in."""
+    rows = members(accounts)
     found: dict[object, Person] = {}
     by_group: dict[int, list[User]] = defaultdict(list)
     groups = [row.group_id for row in rows if row.group_id is not None]
-    for user in User.objects.filter(groups__in=groups).prefetch_related("groups").distinct() if groups else ():
+    in_groups = User.objects.filter(groups__in=groups).prefetch_related("groups").distinct() if groups else User.objects.none()
+    for user in in_groups if accounts is None else in_groups.filter(pk__in=accounts):
         for group in user.groups.all():
             by_group[group.pk].append(user)
     for row in rows:
