@@ -14,7 +14,7 @@ from workspaces.forms.spend import SpendForm, TakeBackForm
 from workspaces.models import ExternalSpend, NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import newest_first
-from workspaces.queries.spend import spend_rows
+from workspaces.queries.spend import entered_in_all, spend_rows
 from workspaces.units import money
 from workspaces.views.form_page import form_page
 from workspaces.windows import clock_of, first_instant
@@ -24,7 +24,8 @@ LIST = "API spend from outside"
 
 def spend_list(request: PageRequest) -> HttpResponseBase:
     page = newest_first(ExternalSpend.objects.select_related("entered_by"), cursor=request.GET.get("after", "")[:300])
-    return render(request, "runs/spend_list.html", {"rows": spend_rows(page.items), "next_cursor": page.next or ""})
+    context = {"rows": spend_rows(page.items), "next_cursor": page.next or "", "entered": entered_in_all() if page.items else ""}
+    return render(request, "runs/spend_list.html", context)
 
 
 def spend_enter(request: PageRequest) -> HttpResponseBase:

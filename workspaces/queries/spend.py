@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Sum
+
 from workspaces.ids import canonical
 from workspaces.models import ExternalSpend
 from workspaces.units import money
@@ -20,6 +22,12 @@ class SpendRow:
     def is_back(self) -> bool:
         """Does this line take another back?"""
         return self.row.amount_micros < 0
+
+
+def entered_in_all() -> str:
+    """What all lines come to, those that take back included: `45.12 EUR`; "" where there is none."""
+    sums = ExternalSpend.objects.order_by().values("currency").annotate(total=Sum("amount_micros")).order_by("currency")
+    return " and ".join(money(row["total"], row["currency"]) for row in sums)
 
 
 def spend_rows(rows: list[ExternalSpend]) -> list[SpendRow]:
