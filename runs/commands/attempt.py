@@ -93,7 +93,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
 @command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True, in_archive="running work comes to its end")
 def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, started_at: datetime | None = None) -> Attempt:
     """The pool has it and its process lives."""
-    run, attempt = _held(attempt, fence)
+    run, attempt = _held(attempt, fence, locks_ledger=False)  # neither money nor a count changes: it waits for no admission
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has moved on.")
     now = timezone.now()
@@ -150,16 +150,18 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reas
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
 
 
-def locked(attempt: Attempt) -> tuple[Run, Attempt]:
-    """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle."""
-    lock_ledger()
+def locked(attempt: Attempt, *, locks_ledger: bool = True) -> tuple[Run, Attempt]:
+    """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle.
+    A command that touches neither the ledger nor other runs can do without its lock."""
+    if locks_ledger:
+        lock_ledger()
     run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("agent_version", "pool").get(pk=attempt.run_id)
     return run, Attempt.objects.select_for_update(no_key=True).get(pk=attempt.pk)
 
 
-def _held(attempt: Attempt, fence: int) -> tuple[Run, Attempt]:
+def _held(attempt: Attempt, fence: int, *, locks_ledger: bool = True) -> tuple[Run, Attempt]:
     """As `locked`, for one who works on the attempt under a lease. Raises TakenOver where that is not the latest."""
-    run, attempt = locked(attempt)
+    run, attempt = locked(attempt, locks_ledger=locks_ledger)
     latest = Watch.objects.select_for_update(no_key=True).values_list("lease_fence", flat=True).get(attempt=attempt)
     if latest != fence:
         raise TakenOver(f"Lease {fence} of this attempt is over, lease {latest} holds.")

@@ -44,8 +44,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         _after_interruption(event, run, attempt, harvest)
         return run
     is_lost = attempt.status == AttemptStatus.LOST
-    lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
-    if is_lost and lost <= MAX_LOST and run.status != RunStatus.CANCELLING and seconds_left(run) > 0 and not is_archived():
+    if is_lost and run.status != RunStatus.CANCELLING and _has_try_left(run):
         event.verb = Verb.RUN_REQUEUED
         keep(event, run, harvest.records, attempt_number=attempt.number)
         _requeue(event, run)
@@ -108,6 +107,11 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _has_try_left(run: Run) -> bool:
+    lost = Attempt.objects.filter(run=run, status=AttemptStatus.LOST).count()
+    return lost <= MAX_LOST and seconds_left(run) > 0 and not is_archived()
 
 
 def _after_interruption(event: Draft, run: Run, attempt: Attempt, harvest: Harvest) -> None:

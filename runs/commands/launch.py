@@ -113,7 +113,7 @@ def _launch(
     sweep_member: int | None,
 ) -> tuple[Run | None, Certificate, Verdict]:
     # One admission at a time in a workspace: counts and balances that were read hold until the commit.
-    lock_ledger()
+    workspace = lock_ledger()
     if run_id is not None and Run.objects.filter(pk=run_id).exists():
         raise _LaunchedMeanwhile
     if sweep is not None and retry_of is None:
@@ -123,7 +123,7 @@ def _launch(
     if sweep is None:  # a sweep launches its members at its own pace
         _not_too_fast(person, now)
     prepared = prepare(request)
-    facts = admission_facts(prepared, now=now, person=person, priority=request.priority)
+    facts = admission_facts(prepared, now=now, person=person, priority=request.priority, workspace=workspace)
     verdict = decide(facts)
     certificate = certify(event, facts, verdict, prepared, asked_by=person)
     event.reason = request.reason

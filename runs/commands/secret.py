@@ -1,7 +1,7 @@
 """Secrets on their way to a run: opened just before its pool is called, and on record as used."""
 
 from runs.admission import secret_fault
-from runs.models import Attempt, Run
+from runs.models import Attempt
 from runs.queries.secret import as_facts
 from workspaces.audit import Refusal
 from workspaces.commands.secret import record_use
@@ -15,9 +15,11 @@ def hand_out(attempt: Attempt) -> dict[str, str]:
     Raises Refusal where one was revoked, or is allowed to fewer than when the run was admitted. Asked again for the same attempt, it gives the
     same values, whatever became of the secrets: its folder may hold them already. Raises BrokenSeal where a value cannot be opened.
     """
-    run = Run.objects.select_related("agent_version", "agent", "pool", "benchmark").get(pk=attempt.run_id)
+    run = attempt.run
     names = run.agent_version.secrets
-    handed = handed_values(attempt.key) if names else {}
+    if not names:
+        return {}
+    handed = handed_values(attempt.key)
     for standing in standings(names, agent=run.agent, pool=run.pool, benchmark=run.benchmark):
         if standing.name in handed:
             continue
@@ -28,4 +30,4 @@ def hand_out(attempt: Attempt) -> dict[str, str]:
             value = value_of(standing.secret)
             record_use(standing.secret, value, version=run.agent_version, run_id=run.pk, run_label=run.name, attempt_key=attempt.key)
     # Read back: of two that hand out at once, while a value is replaced, both give what is on record, which is what will be looked for.
-    return handed_values(attempt.key) if names else {}
+    return handed_values(attempt.key)

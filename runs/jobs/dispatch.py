@@ -38,6 +38,7 @@ log = structlog.get_logger(__name__)
 
 HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
 
+HANDED_OVER = ("pool__engine", "run__agent_version", "run__benchmark")  # what an order is made of
 BATCH = 50  # runs claimed in one ring; the clock rings again
 PAGE = 50
 
@@ -141,7 +142,7 @@ def _take_over(actor: Actor, workspace_id: uuid.UUID, attempt_id: uuid.UUID) -> 
 def _hand_over(actor: Actor, held: Lease) -> None:
     with scope.open_workspace(held.workspace_id), lease.until_done(held):  # then the watcher may look
         try:
-            submit(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=held.attempt_id), held.fence)
+            submit(actor, Attempt.objects.select_related(*HANDED_OVER).get(pk=held.attempt_id), held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=held.attempt_id.hex, reason=str(moved_on))
         except Exception:

@@ -105,7 +105,7 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, fence: int, seen: Obser
     ingest.read_metrics(place, attempt)
     ingest.read_events(place, attempt)
     ingest.read_samples(place, attempt)
-    if _has_spent_all(Run.objects.get(pk=attempt.run_id), Watch.objects.get(attempt=attempt)):
+    if _has_spent_all(attempt.run, Watch.objects.get(attempt=attempt)):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
@@ -117,9 +117,8 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, fence: int, ended: Exit
     if attempt.status != AttemptStatus.RUNNING and ended.has_run and ended.reason != "launcher_lost":
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
-        run = Run.objects.get(pk=attempt.run_id)
         watch = Watch.objects.get(attempt=attempt)
-        if not _has_spent_all(run, watch):
+        if not _has_spent_all(attempt.run, watch):
             _interrupted(actor, attempt, fence, ended)
             return
         ended = replace(ended, reason="foreign_spend" if watch.has_foreign_spend else "spend_limit")

@@ -16,10 +16,18 @@ from workspaces.standings import standings
 
 
 def admission_facts(
-    prepared: Prepared, *, now: datetime, person: User | None, held: Run | None = None, priority: int = 0, is_approved: bool = False
+    prepared: Prepared,
+    *,
+    now: datetime,
+    person: User | None,
+    held: Run | None = None,
+    priority: int = 0,
+    is_approved: bool = False,
+    workspace: Workspace | None = None,
 ) -> Facts:
-    """`person` is whom the run counts for. `held` is a run that was asked for before: it counts in the period of then."""
-    workspace = Workspace.objects.get(pk=scope.current_id())
+    """`person` is whom the run counts for. `held` is a run that was asked for before: it counts in the period of then. `workspace` is the open
+    one, where it is at hand."""
+    workspace = workspace or Workspace.objects.get(pk=scope.current_id())
     version, pool, contract = prepared.version, prepared.pool, prepared.contract
     asked = {
         Unit.GPU_MS: prepared.gpu_ms,

@@ -25,7 +25,7 @@ TOKEN_SLACK = timedelta(minutes=10)
 def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order:
     """The order of an attempt, with the values of the secrets that it is handed; made anew it is the same, so that a submission can be repeated
     under its key."""
-    run = Run.objects.select_related("agent_version", "benchmark", "agent", "pool").get(pk=attempt.run_id)
+    run = attempt.run
     workspace = Workspace.objects.get(pk=scope.current_id())
     version = run.agent_version
     inputs, declared = _inputs(run)
@@ -51,7 +51,7 @@ def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order
             "output_bytes": OUTPUT_BYTES,
             "memory_bytes": version.memory_bytes,
         },
-        "resources": {"slots": run.slots, "gpus": run.slots if run.pool.engine.gpu_kind else 0},
+        "resources": {"slots": run.slots, "gpus": run.slots if attempt.pool.engine.gpu_kind else 0},
         "tracking": {
             "url": f"{settings.LABSITE_URL}/api/v1/workspaces/{workspace.slug}/runs/{run.public_id}",
             "token_file": f"secrets/{TOKEN_NAME}",

@@ -38,7 +38,7 @@ def main(count: int) -> None:
         bare = rq_rate()
         print(f"RQ alone, two workers, jobs that do nothing: {bare:6.1f} a second (n={NO_OPS})", flush=True)
         ground = Ground(labsite, HOLDS, slots=1, at_once=count + 1, engine_slots=count + 1, wall_seconds=3600)
-        holder = labsite.ask("runs", {**ground.request, "budget": {"gpu_hours": 0.01}})
+        holder = labsite.ask("runs", {**ground.request, "budget": {"gpu_hours": 1}})  # its time: it holds the slot while all are launched
         wait_until(lambda: ground.active() == 1, "the run that holds the slot")
         with ground.looking():
             owner = ground.laboratory.owner

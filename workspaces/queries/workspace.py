@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Value
+from django.db.models import Exists, Value
 from django.db.models.functions import Replace
 
 from workspaces import ids, scope
@@ -42,11 +42,15 @@ class Step:
 
 def creation_steps(workspace: Workspace) -> list[Step]:
     """The steps of feature 109 in their order; a workspace launches nothing before all are done. Wants its scope open."""
-    owners = Membership.objects.filter(role=Role.OWNER).exists()
-    pools = Pool.objects.exists()
-    weekly = Limit.objects.filter(unit=Unit.GPU_MS, window=Limit.Window.WEEK).exists()
-    at_once = Limit.objects.filter(unit=Unit.RUNS).exists()
-    objective = Objective.objects.filter(is_current=True).exists()
+    asked = (
+        Membership.objects.filter(role=Role.OWNER),
+        Pool.objects.all(),
+        Limit.objects.filter(unit=Unit.GPU_MS, window=Limit.Window.WEEK),
+        Limit.objects.filter(unit=Unit.RUNS),
+        Objective.objects.filter(is_current=True),
+    )
+    # By one statement, since every launch asks.
+    owners, pools, weekly, at_once, objective = Workspace.objects.values_list(*map(Exists, asked)).get(pk=workspace.pk)
     zone = workspace.zone in zone_names()
     return [
         Step("owners", "Owners", owners, "" if owners else "Name at least one owner."),
