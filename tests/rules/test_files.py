@@ -22,6 +22,7 @@ RAW_SQL = (
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/run_page.py",  # the figures of a run's page in one statement
     "runs/queries/site.py",  # functions that answer across workspaces
+    "runs/queries/start.py",  # how full pools are, in one statement: every claim asks
     "tests/",  # they attack with it
     "workspaces/audit.py",  # what the transaction's triggers are told
     "workspaces/commands/token.py",  # an upsert with a condition, on telemetry of every request
