@@ -82,8 +82,7 @@ class LocalPool:
         if lock is None:
             return self._unstarted(workspace, key, folder)
         if is_watched(lock):
-            started = (state / "pid.json").exists()
-            return Observation(Status.RUNNING if started else Status.PENDING, heartbeat_at=modified(state / "heartbeat"))
+            return watched(state)
         if end_in(state) is None:
             said = self._call("finish", folder, "launcher_lost")
             if said != "finished":
@@ -306,6 +305,12 @@ def is_watched(lock: dict[str, object]) -> bool:
     """Does the launcher live that has taken the fence? One on another machine cannot be seen from here."""
     launcher = lock.get("launcher")
     return isinstance(launcher, dict) and is_alive(launcher)
+
+
+def watched(state: Path) -> Observation:
+    """What the folder says while its launcher lives."""
+    status = Status.RUNNING if (state / "pid.json").exists() else Status.PENDING
+    return Observation(status, heartbeat_at=modified(state / "heartbeat"))
 
 
 def state_in(path: Path) -> dict[str, object] | None:

@@ -77,7 +77,7 @@ class RayJobs:
             raise PoolError(f"Ray refused: {_last_words(content)}")
         raise NoAnswer(self._strange(status, content))
 
-    def look(self, name: str) -> Placed:
+    def look(self, name: str, *, fresh: bool = False) -> Placed:
         try:
             status, content = self._call("GET", _path(name))
         except NoAnswer as silent:

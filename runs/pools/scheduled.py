@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runs.pools.base import NoAnswer, Observation, PoolError, Status
 from runs.pools.isolation import LAUNCHER, Isolation
-from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in
+from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in, watched
 from runs.pools.processes import boot_id, write_json
 from runs.pools.scheduler import Launch, Placed, Scheduler
 
@@ -84,7 +84,7 @@ class ScheduledPool(LocalPool):
         if lock is None:
             return self._waiting(workspace, key, folder)
         if is_watched(lock):
-            return super().observe(workspace, key)
+            return watched(state)  # and does not look again: an end that is written by now is explained by the next look
         return self._unwatched(workspace, key, folder, lock)
 
     def cancel(self, workspace: str, key: str, *, grace_seconds: float) -> None:
@@ -143,9 +143,11 @@ class ScheduledPool(LocalPool):
         beat = modified(state / "heartbeat")
         silent = FRESH_SECONDS + 1 if beat is None else _clock(state) - beat
         if is_elsewhere and silent < FRESH_SECONDS:
-            status = Status.RUNNING if (state / "pid.json").exists() else Status.PENDING
-            return Observation(status, heartbeat_at=beat, native="" if status == Status.RUNNING else key)
-        placed = self.scheduler.look(key) if launcher else Placed(Status.EXITED)  # barred, by a process that died before it wrote the end
+            seen = watched(state)
+            return replace(seen, native="" if seen.status == Status.RUNNING else key)
+        # Barred where it names no launcher, by a process that died before it wrote the end. A launcher that died just now may be younger than
+        # what the engine was last heard to say.
+        placed = self.scheduler.look(key, fresh=not is_elsewhere) if launcher else Placed(Status.EXITED)
         if end_in(state) is not None:
             return self.observe(workspace, key)  # written meanwhile, by a launcher that had died when it was looked for
         if placed.status == Status.UNKNOWN:
@@ -172,7 +174,7 @@ class ScheduledPool(LocalPool):
         asked = (state / "cancel.json").exists() or (state / "stopped").exists()
         outside = seen.exit.reason == "cancelled" and seen.exit.has_run and not asked
         if placed is None and outside:
-            placed = self.scheduler.look(key)
+            placed = self.scheduler.look(key, fresh=True)  # what was heard before the end cannot explain it
             if placed.status == Status.PENDING:
                 self.scheduler.stop(key)  # put back into the engine's queue, where it could only find its fence taken
             elif (

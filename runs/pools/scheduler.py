@@ -57,9 +57,10 @@ class Scheduler(Protocol):
         it may have heard or not.
         """
 
-    def look(self, name: str) -> Placed:
+    def look(self, name: str, *, fresh: bool = False) -> Placed:
         """The job of that name, if its comment is the name. UNKNOWN where the engine does not answer or says
-        something new; MISSING where it answers and knows no such job."""
+        something new; MISSING where it answers and knows no such job. `fresh`: as it is now; without it one answer, half a
+        second old at most, may serve many questions."""
 
     def stop(self, name: str) -> None:
         """End the job of that name, waiting or running; nothing where there is none."""

@@ -110,8 +110,8 @@ class Slurm:
         self._run("sbatch", *options, script=script)
         _LISTED.pop(_cluster(), None)
 
-    def look(self, name: str) -> Placed:
-        return self._look(name, self._listed(fresh=False))
+    def look(self, name: str, *, fresh: bool = False) -> Placed:
+        return self._look(name, self._listed(fresh=fresh))
 
     def stop(self, name: str) -> None:
         self._run("scancel", f"--name={name}", f"--user={os.getuid()}")

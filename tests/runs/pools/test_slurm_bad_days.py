@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.pools import scheduled, slurm
+from runs.pools import local, scheduled, slurm
 from runs.pools.base import Order, PoolError, Status
 from runs.pools.folder import remove_tree
 from runs.pools.isolation import Isolation
@@ -204,6 +204,35 @@ def test_a_job_cancelled_by_somebody_while_it_waits(lab: Laboratory, cluster: Sl
 
 def test_a_job_cancelled_by_somebody_while_it_runs(lab: Laboratory, cluster: SlurmCluster) -> None:
     order = lab.start(lab.order(WAITS))
+    lab.said(order, "up")
+    cluster.run("scancel", f"--name={order.key}")
+    assert end_of(lab, order)[1] == "engine_cancelled"
+
+
+def test_an_end_that_falls_between_two_looks_at_the_folder_is_explained(
+    lab: Laboratory, cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = lab.start(lab.order(WAITS))
+    lab.said(order, "up")
+    is_watched = local.is_watched
+
+    def ends_meanwhile(lock: dict[str, object]) -> bool:
+        lives = is_watched(lock)
+        monkeypatch.setattr(scheduled, "is_watched", is_watched)
+        cluster.run("scancel", f"--name={order.key}")
+        wait_for(lambda: not is_watched(lock) or None, "the end of the launcher")
+        return lives
+
+    monkeypatch.setattr(scheduled, "is_watched", ends_meanwhile)
+    assert end_of(lab, order)[1] == "engine_cancelled"
+
+
+def test_what_slurm_said_before_an_end_does_not_explain_it(lab: Laboratory, cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.run("scontrol", "update", "partitionname=main", "state=down")
+    order = lab.start(lab.order(WAITS))
+    monkeypatch.setattr(slurm, "LISTED_SECONDS", 60.0)
+    seen_as(lab, order, Status.PENDING, "Slurm keeps it waiting")
+    cluster.run("scontrol", "update", "partitionname=main", "state=up")
     lab.said(order, "up")
     cluster.run("scancel", f"--name={order.key}")
     assert end_of(lab, order)[1] == "engine_cancelled"
