@@ -129,13 +129,14 @@ class Heart:
 
 
 def renew(held: Iterable[Lease]) -> None:
-    """Hold leases, sorted by workspace, for another while. What another one has taken meanwhile is left to it."""
+    """Hold leases, sorted by workspace, for another while. What another one has taken meanwhile is left to it, and what was released since the list
+    was made stays free: a released lease keeps its number, and has no holder."""
     for workspace_id, leases in groupby(held, key=lambda lease: lease.workspace_id):
         with scope.open_workspace(workspace_id):
             ours = Q()
             for lease in leases:
                 ours |= Q(attempt=lease.attempt_id, lease_fence=lease.fence)
-            Watch.objects.filter(ours).update(lease_until=Now() + timedelta(seconds=Watch.LEASE_SECONDS))
+            Watch.objects.filter(ours, lease_holder=holder()).update(lease_until=Now() + timedelta(seconds=Watch.LEASE_SECONDS))
 
 
 _heart = Heart()

@@ -57,6 +57,22 @@ def test_each_take_has_a_number_of_its_own_and_one_holder() -> None:
         lease.release(second)
 
 
+def test_what_is_released_while_it_is_renewed_stays_free() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        attempt = claimed(laboratory)
+        held = lease.take(attempt.pk, is_collecting=False)
+        assert held is not None
+        lease.renew([held])
+        assert lease.take(attempt.pk, is_collecting=False) is None
+        lease.release(held)
+    lease.renew([held])  # of a list that was made before
+    with laboratory.opened():
+        after = lease.take(attempt.pk, is_collecting=False)
+        assert after is not None
+        lease.release(after)
+
+
 def test_one_that_lives_is_not_replaced_and_one_that_is_silent_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.1)
     monkeypatch.setattr(lease, "_heart", lease.Heart())
