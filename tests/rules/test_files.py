@@ -18,6 +18,7 @@ RAW_SQL = (
     "labsite/owner.py",  # grants to the serving role
     "runs/jobs/export.py",  # what isolation a transaction has
     "runs/migrations/",
+    "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement
     "runs/queries/metric.py",  # arrays of points thinned where they lie
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/run_page.py",  # the figures of a run's page in one statement

@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import pytest
@@ -10,44 +9,12 @@ from django.test import Client
 
 from runs.models import Artifact, Run
 from tests.factories_pages import client_of
-from tests.factories_registry import make_agent_version
-from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
-from workspaces.commands.dataset import create_dataset
-from workspaces.commands.live_dataset import make_live
-from workspaces.models import Dataset
+from tests.factories_runs import Laboratory, make_laboratory
+from tests.runs.story import live_story, make_story_laboratory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = "/workspaces/lab"
-TELL = b"""
-import json
-def tell(**body):
-    with open("../events.jsonl", "a") as lines:
-        lines.write(json.dumps(body) + "\\n")
-"""
-PLAYER = (
-    TELL
-    + b"""
-for game in range(2):
-    with open(f"../outputs/game-{game}.sgf", "w") as file:
-        file.write(f"(;GM[1]C[{game}])")
-    tell(type="dataset", path=f"outputs/game-{game}.sgf", name="self-play", records=2)
-"""
-)
-TRAINER = (
-    TELL
-    + b"""
-with open("../outputs/checkpoint.npz", "w") as file:
-    file.write("weights")
-tell(type="artifact", path="outputs/checkpoint.npz", name="checkpoint <b>", kind="checkpoint", metadata={})
-"""
-)
-JUDGE = (
-    TELL
-    + b"""
-tell(type="score", benchmark="accuracy", metric="accuracy", value=0.75, stderr=0.02, samples=200)
-"""
-)
 
 
 class Reader:
@@ -81,31 +48,12 @@ class Reader:
 
 @pytest.fixture
 def laboratory() -> Laboratory:
-    made = make_laboratory(code=PLAYER)
-    with made.opened():
-        dataset = create_dataset(actor=made.owner, slug="self-play", name="Self-play", origin=Dataset.Origin.SELF_PLAY)
-        make_live(actor=made.owner, dataset=dataset, window_records=4)
-        make_agent_version(made.owner, "trainer", code=TRAINER, wall_seconds=60)
-        make_agent_version(made.owner, "judge", code=JUDGE, kind="evaluate", wall_seconds=60)
-    return made
+    return make_story_laboratory()
 
 
 @pytest.fixture
 def chain(laboratory: Laboratory) -> dict[str, Run]:
-    """Games, a checkpoint learned from their window, and a score of the checkpoint: three real runs."""
-    runs: dict[str, Run] = {}
-    plans: dict[str, dict[str, Any]] = {
-        "player": {},
-        "trainer": {"agent": "trainer", "datasets": ("self-play-window-1",)},
-        "judge": {"agent": "judge"},
-    }
-    for name, asked in plans.items():
-        with laboratory.opened():
-            artifacts = {"artifacts": (Artifact.objects.get(kind="checkpoint").pk.hex,)} if name == "judge" else {}
-            run = launch(laboratory, gpu_ms=HOUR, name=f"{name} <i>", **asked, **artifacts)
-        runs[name] = drive(laboratory, run)
-        assert runs[name].status == "succeeded", runs[name].reason
-    return runs
+    return live_story(laboratory)
 
 
 def test_from_a_score_back_to_everything_it_rests_on(laboratory: Laboratory, chain: dict[str, Run]) -> None:

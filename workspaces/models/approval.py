@@ -30,7 +30,10 @@ class Approval(Owned):
 
     class Meta(Owned.Meta):
         constraints = [*Owned.Meta.constraints]
-        indexes = [models.Index(fields=["workspace", "status", "created_at"], name="approval_inbox")]
+        indexes = [
+            models.Index(fields=["workspace", "status", "created_at"], name="approval_inbox"),
+            models.Index(fields=["subject_id"], name="approval_subject"),
+        ]
 
     @property
     def label(self) -> str:

@@ -83,6 +83,7 @@ class DatasetVersion(Owned):
             models.UniqueConstraint(fields=["workspace", "dataset", "number"], name="datasetversion_number_once"),
             models.CheckConstraint(condition=models.Q(bytes__gte=0), name="datasetversion_bytes"),
         ]
+        indexes = [models.Index(fields=["made_by_run_id"], name="datasetversion_maker")]
 
     @property
     def label(self) -> str:
@@ -127,7 +128,10 @@ class DatasetPiece(Owned):
             models.UniqueConstraint(fields=["workspace", "dataset", "made_by_run_id", "path"], name="datasetpiece_of_run_once"),
             models.CheckConstraint(condition=models.Q(records__gte=0), name="datasetpiece_records"),
         ]
-        indexes = [models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting")]
+        indexes = [
+            models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting"),
+            models.Index(fields=["made_by_run_id"], name="datasetpiece_maker"),
+        ]
 
     @property
     def label(self) -> str:
