@@ -23,6 +23,7 @@ from runs.views import (
     search,
     spend,
     sweep,
+    withdrawal,
 )
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
@@ -99,6 +100,24 @@ urlpatterns = [
         name="failure-acknowledge",
         needs=Permission.LAUNCH_RUN,
         kind=Kind.RUN,
+        methods=("POST",),
+    ),
+    page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
+    page(
+        "withdrawals/new/",
+        withdrawal.withdrawal_new,
+        name="withdrawal-new",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page("withdrawals/<str:withdrawal>/", withdrawal.withdrawal, name="withdrawal", needs=Permission.VIEW, kind=Kind.DATASET),
+    page(
+        "withdrawals/<str:withdrawal>/undo/",
+        withdrawal.withdrawal_undo,
+        name="withdrawal-undo",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
         methods=("POST",),
     ),
     page("overrides/", override.override_list, name="override-list", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),

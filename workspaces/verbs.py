@@ -80,6 +80,8 @@ class Verb(StrEnum):
     RUN_OUTPUTS_COLLECTED = "run.outputs_collected"
     QUEUE_HELD = "queue.held"
     QUEUE_RELEASED = "queue.released"
+    WITHDRAWAL_MADE = "withdrawal.made"
+    WITHDRAWAL_UNDONE = "withdrawal.undone"
     FAILURE_ACKNOWLEDGED = "failure.acknowledged"
     ATTEMPT_STARTED = "attempt.started"
     ATTEMPT_RUNNING = "attempt.running"

@@ -1,6 +1,22 @@
 """API of the upper floor, one file a noun; ROUTES is what the root mounts."""
 
-from runs.api import approval, archive, artifact, benchmark, burn, export, failure, ledger, queue, report, run, search, spend, sweep
+from runs.api import (
+    approval,
+    archive,
+    artifact,
+    benchmark,
+    burn,
+    export,
+    failure,
+    ledger,
+    queue,
+    report,
+    run,
+    search,
+    spend,
+    sweep,
+    withdrawal,
+)
 from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
@@ -9,6 +25,7 @@ ROUTES: dict[str, Routes] = {
     "certificates": run.certificates,
     "queue": queue.routes,
     "failures": failure.routes,
+    "withdrawals": withdrawal.routes,
     "sweeps": sweep.routes,
     "artifacts": artifact.routes,
     "evaluations": artifact.evaluations,

@@ -10,6 +10,7 @@ from runs.commands.harvest import LACKING, Harvest, evaluate, keep
 from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.run import end
+from runs.commands.withdrawal import spread
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, Run, Watch
 from runs.pools.base import Exit
@@ -62,6 +63,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         evaluate(event, run, harvest.scores)
         if not harvest.is_bare:
             grow_datasets(event, run, attempt)
+    spread(event, run)
     event.details |= {
         "status": status,
         "artifacts": kept,
@@ -100,6 +102,7 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
     if harvest.lacking and not kept:
         raise Refusal("Nothing more could be collected.")
+    spread(event, run)
     event.details["artifacts"] = kept
     before = run.reason.partition(LACKING)[0].strip()
     event.change(run, reason=f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000])

@@ -10,7 +10,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from runs import queue
-from runs.admission import Answer, Facts, Verdict, decide
+from runs.admission import Answer, Verdict, decide
+from runs.admission_facts import Facts
 from runs.commands.move import move
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus

@@ -3,14 +3,16 @@ until it commits."""
 
 from datetime import datetime
 
-from runs.admission import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
+from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
 from runs.models import Run
 from runs.queries.at_once import count_at_work
 from runs.queries.frozen import Prepared
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import quota_of
 from runs.queries.secret import secret_facts
 from workspaces import scope
 from workspaces.models import DatasetVersion, SitePolicy, Unit, User, Workspace
+from workspaces.queries.withdrawal import standing_on
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
 
@@ -86,8 +88,21 @@ def admission_facts(
         secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
         priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
         site=_site(prepared),
+        withdrawn=_withdrawn(prepared),
         is_approved=is_approved,
     )
+
+
+def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
+    """Labels of what it would rest on and a withdrawal that holds has marked: inputs, and the contract where its holdout is."""
+    rests_on = {(NodeKind.CONTRACT.value, prepared.contract.pk): f"the contract of {prepared.benchmark.slug}"}
+    for entry in prepared.inputs:
+        if entry.dataset_version is not None:
+            rests_on[NodeKind.DATASET_VERSION.value, entry.dataset_version.pk] = entry.label
+        elif entry.artifact is not None:
+            rests_on[NodeKind.ARTIFACT.value, entry.artifact.pk] = entry.label
+    marks = standing_on(rests_on)
+    return tuple(label for thing, label in rests_on.items() if thing in marks)
 
 
 def _site(prepared: Prepared) -> SiteFacts | None:

@@ -5,7 +5,8 @@ from statistics import median
 
 from django.utils import timezone
 
-from runs.admission import QuotaFacts, Verdict, decide
+from runs.admission import Verdict, decide
+from runs.admission_facts import QuotaFacts
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Run

@@ -9,6 +9,7 @@ from django.db.models import Aggregate, Count, F, Max, Min, Q
 
 from runs.models import Artifact, Evaluation
 from runs.queries.scoreboard import FINITE
+from runs.queries.standing import standing
 from workspaces.models import Contract
 from workspaces.units import number, plural
 
@@ -59,7 +60,7 @@ def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     """Benchmarks that have scores under their current contract, the one with the newest score first; before all the benchmark `first`, scored
     or not. Three queries however many there are."""
     current = Contract.objects.order_by("benchmark_id", "-version").distinct("benchmark_id").values("pk")
-    scored = Evaluation.objects.filter(contract__in=current, metric=F("contract__metric")).order_by().values("contract")
+    scored = standing().filter(contract__in=current, metric=F("contract__metric")).order_by().values("contract")
     tallies = {row["contract"]: row for row in scored.annotate(**_tally(since)).order_by("-newest")[:BOARDS_SHOWN]}
     if not tallies and first is None:
         return []
@@ -102,7 +103,7 @@ def _leaders(best: dict[Contract, tuple[float | None, float | None]]) -> dict[tu
             wanted |= Q(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric, value__in=known)
     if not wanted:
         return {}
-    rows = Evaluation.objects.filter(wanted).select_related("run").only(*SCORE)
+    rows = standing().filter(wanted).select_related("run").only(*SCORE)
     return {
         (row.contract_id, row.value): row for row in rows.order_by("contract", "value", "created_at", "pk").distinct("contract", "value")
     }

@@ -16,6 +16,7 @@ from django.db.models import Case, Expression, F, FloatField, IntegerField, Oute
 from django.db.models.functions import Greatest, Least, Rank
 
 from runs.models import Evaluation
+from runs.queries.standing import standing
 from workspaces.models import Contract
 
 INFINITY = float("inf")
@@ -42,9 +43,18 @@ def with_ranks(
     """The rows, marked by `scoreboard.ranked`, each with `rank_0` by its score and `rank_1`… by `metrics`; `lower`: metrics whose smaller values
     are better. At most four metrics."""
     for number, metric in enumerate(metrics, start=1):
-        reported = Evaluation.objects.filter(
-            benchmark=contract.benchmark_id, contract=contract, metric=metric, run=OuterRef("run"), value__gt=-INFINITY, value__lt=INFINITY
-        ).values("value")
+        reported = (
+            standing()
+            .filter(
+                benchmark=contract.benchmark_id,
+                contract=contract,
+                metric=metric,
+                run=OuterRef("run"),
+                value__gt=-INFINITY,
+                value__lt=INFINITY,
+            )
+            .values("value")
+        )
         found = Case(When(Q(is_unranked=0), then=Subquery(reported)), default=None, output_field=FloatField())
         rows = rows.annotate(**{f"value_{number}": found})
     finite = Case(When(is_unranked=0, then=F("value")), default=None, output_field=FloatField())

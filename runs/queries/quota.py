@@ -14,7 +14,7 @@ from datetime import datetime
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from runs.admission import QuotaFacts
+from runs.admission_facts import QuotaFacts
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Evaluation, Run, RunLine
 from workspaces.models import AuditEvent, Contract, User, Workspace

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from runs.admission import Answer, decide, facts_from
+from runs.admission import Answer, decide
+from runs.admission_facts import facts_from
 from runs.models import Certificate
 from workspaces.audit import plain
 

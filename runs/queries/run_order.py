@@ -32,8 +32,9 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce, Extract, Greatest, Least
 from django.db.models.lookups import Exact
 
-from runs.models import Evaluation, MetricSeries
+from runs.models import MetricSeries
 from runs.queries.run_columns import OF_SERIES, PARAMETERS, SCORES, Column, column_of
+from runs.queries.standing import standing
 from workspaces.models import Contract
 from workspaces.queries.paging import BadCursor
 
@@ -90,7 +91,7 @@ def _by_score(benchmark: str) -> Order | None:
     contract = Contract.objects.filter(benchmark__slug=benchmark).order_by("-version").first() if benchmark else None
     if contract is None:
         return None
-    scores = Evaluation.objects.filter(run=OuterRef("pk"), benchmark=contract.benchmark_id, metric=contract.metric, contract=contract.pk)
+    scores = standing().filter(run=OuterRef("pk"), benchmark=contract.benchmark_id, metric=contract.metric, contract=contract.pk)
     sign = -1.0 if contract.direction == Contract.Direction.MAXIMIZE else 1.0
     return Order(f"score-{contract.version}", _known_first(_finite(scores, "value"), sign))
 
@@ -113,7 +114,7 @@ def _number(column: Column) -> Combinable:
     if column.family == PARAMETERS:
         return _parameter(column.source)
     if column.family == SCORES:
-        scores = Evaluation.objects.filter(run=OuterRef("pk"), benchmark=OuterRef("benchmark"), metric=column.source)
+        scores = standing().filter(run=OuterRef("pk"), benchmark=OuterRef("benchmark"), metric=column.source)
         return _finite(scores, "value")
     if column.family in OF_SERIES:
         series = MetricSeries.objects.filter(run=OuterRef("pk"), key=column.source)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import F, Q
 
-from runs.models import Evaluation, Run
+from runs.models import Run
+from runs.queries.standing import standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,13 @@ class RunScore:
 
 
 def scores_of(runs: Iterable[Run]) -> dict[uuid.UUID, RunScore]:
-    """Score of each run on its own benchmark, under the contract version that it ran with; runs without one are left out."""
+    """Score of each run on its own benchmark, under the contract version that it ran with; left out are runs without one, and those whose score
+    rests on something withdrawn."""
     wanted = {run.pk: (run.benchmark_id, run.contract_id) for run in runs}
     found: dict[uuid.UUID, RunScore] = {}
     rows = (
-        Evaluation.objects.filter(Q(run__in=wanted) | Q(subject_artifact__run__in=wanted), metric=F("contract__metric"))
+        standing()
+        .filter(Q(run__in=wanted) | Q(subject_artifact__run__in=wanted), metric=F("contract__metric"))
         .order_by("created_at", "pk")
         .values_list("run_id", "subject_artifact__run_id", "benchmark_id", "contract_id", "value", "standard_error")
     )

@@ -15,9 +15,11 @@ from django.db.models.functions import Rank, RowNumber
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.launch_score import EVALUATE
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
+from runs.queries.standing import standing
 from runs.queries.unscored import Unscored, unscored
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
+from workspaces.queries.withdrawal import marked
 
 FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
 BARE = Q(run__frozen__pool__isolation=Pool.Isolation.NONE)
@@ -82,6 +84,7 @@ class Scoreboard:
     bare: int = 0  # of those that ran without isolation
     leader: Score | None = None
     follower: Score | None = None  # the first of the next lower rank
+    withdrawn: int = 0  # scores under it that rest on something withdrawn, and stand nowhere
     offered: list[str] = field(default_factory=list)  # other metrics that were reported under this contract
     unscored: Unscored = field(default_factory=Unscored)
 
@@ -154,7 +157,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     is_top = scores and not view.start and view.order == BY_SCORE
     top = scores[0] if is_top else next((_score(row) for row in ordered[:1]), None)
     leader = top if top is not None and top.rank is not None else None
-    older = benchmark.evaluations.exclude(contract=contract).filter(metric=F("contract__metric"))
+    older = standing().filter(benchmark=benchmark).exclude(contract=contract).filter(metric=F("contract__metric"))
     return Scoreboard(
         contract=contract,
         view=view,
@@ -162,6 +165,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
         older=[_older(row) for row in _related(older).order_by("-created_at", "-pk")[:older_limit]],
         leader=leader,
         follower=_follower(leader, scores, rows, contract),
+        withdrawn=_withdrawn(contract),
         offered=offered,
         unscored=unscored(contract),
         **counts,
@@ -169,8 +173,13 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
 
 
 def scores_under(contract: Contract) -> "QuerySet[Evaluation]":
-    """Scores of the contract's own metric, measured under this version of it."""
-    return Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+    """Scores of the contract's own metric, measured under this version of it, that rest on nothing withdrawn."""
+    return standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+
+
+def _withdrawn(contract: Contract) -> int:
+    rows = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+    return rows.filter(pk__in=marked("evaluation")).count()
 
 
 def best_first(contract: Contract) -> tuple[OrderBy, str, str]:
@@ -251,7 +260,7 @@ def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Eval
 
 def _offered(contract: Contract, wanted: Sequence[str]) -> list[str]:
     """Other metrics that runs reported: the first of them, and those that the address names."""
-    reported = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=contract.metric)
+    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=contract.metric)
     found = list(reported.order_by("metric").values_list("metric", flat=True).distinct()[:MOST_OFFERED])
     missing = [name for name in wanted if name not in found][:MOST_COLUMNS]
     more = reported.filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()

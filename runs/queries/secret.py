@@ -1,6 +1,6 @@
 """Secrets that a run reads: may it, and where do their values stand in what it has written?"""
 
-from runs.admission import SecretFacts
+from runs.admission_facts import SecretFacts
 from runs.models import Attempt
 from runs.queries.order import TOKEN_NAME, token_text
 from runs.redaction import Redactor

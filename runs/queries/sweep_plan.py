@@ -6,7 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from runs.admission import SPANS, Answer, LimitFacts, QuotaFacts, decide, wait_words
+from runs.admission import SPANS, Answer, decide, wait_words
+from runs.admission_facts import LimitFacts, QuotaFacts
 from runs.launch import LaunchRequest
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from django.db.models import Exists, OuterRef
 
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Evaluation, Run
+from runs.models import Run
+from runs.queries.standing import standing
 from workspaces.models import Contract
+from workspaces.queries.withdrawal import withdrawn
 
 SHOWN = 50
 
@@ -27,16 +29,19 @@ class Unscored:
 
 def unscored(contract: Contract) -> Unscored:
     """Runs that may still be scored are none of them, nor are those of which another run has scored what they left."""
-    scores = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
     runs = Run.objects.filter(benchmark=contract.benchmark_id, contract=contract, status__in=sorted(TERMINAL)).exclude(
         Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk")))
     )
     rows = list(runs.select_related("agent", "agent_version").order_by("-ended_at", "-pk")[:SHOWN])
     total = len(rows) if len(rows) < SHOWN else runs.count()
-    return Unscored([UnscoredRun(run, _why(run, contract)) for run in rows], total)
+    gone = withdrawn("run", [run.pk for run in rows])
+    return Unscored([UnscoredRun(run, _why(run, contract, is_withdrawn=run.pk in gone)) for run in rows], total)
 
 
-def _why(run: Run, contract: Contract) -> str:
+def _why(run: Run, contract: Contract, *, is_withdrawn: bool) -> str:
+    if is_withdrawn:
+        return "It rests on something that was withdrawn."
     if run.reason:
         return run.reason
     return f"It ended without reporting {contract.metric}." if run.status == RunStatus.SUCCEEDED else ""

@@ -9,6 +9,7 @@ from workspaces.downloads import attachment
 from workspaces.pages import PageRequest
 from workspaces.queries.paging import BadCursor
 from workspaces.queries.registry import stored_content
+from workspaces.queries.withdrawal import withdrawals_on
 
 
 def artifact_list(request: PageRequest) -> HttpResponseBase:
@@ -31,7 +32,8 @@ def artifact_list(request: PageRequest) -> HttpResponseBase:
 
 def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
     found = Artifact.objects.find(artifact, "blob", "run__agent", "run__agent_version", "run__requested_by")
-    return render(request, "runs/artifact.html", {"artifact": found, "uses": uses_of_artifact(found)})
+    context = {"artifact": found, "uses": uses_of_artifact(found), "withdrawn_by": withdrawals_on("artifact", found.pk)}
+    return render(request, "runs/artifact.html", context)
 
 
 def artifact_file(request: PageRequest, artifact: str) -> HttpResponseBase:

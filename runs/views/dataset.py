@@ -13,6 +13,7 @@ from workspaces.pages import PageRequest
 from workspaces.queries.growth import growth_of
 from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import files_of, find_version, versions_of
+from workspaces.queries.withdrawal import withdrawals_on
 
 SNIPPET = '{"type": "dataset", "name": "NAME", "path": "games.sgf", "records": 12}'
 
@@ -41,6 +42,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "uses": uses,
         "use_count": use_count,
         "sees_runs": sees_runs,
+        "withdrawn_by": withdrawals_on("dataset_version", chosen.pk) if chosen else [],
     }
     return render(request, "runs/dataset.html", context)
 

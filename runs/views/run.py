@@ -42,6 +42,7 @@ from workspaces.checklist import checks
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Workspace
 from workspaces.pages import PageRequest, redirect
+from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.views.form_page import form_page
 
 TABS = {
@@ -81,6 +82,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         "may_cancel": may_cancel(request.actor, request.rights, found),
         "may_declare_lost": state.is_unanswered and may_declare_lost(request.rights, found),
         "may_score": _may_score(request, state, figures.outputs.count),
+        "withdrawn_by": withdrawals_on("run", found.pk),
         "once": form_key(request),
         "may_retry": found.is_terminal and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN),
         "again_query": launch_query(found, inputs),

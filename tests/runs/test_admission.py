@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runs.admission import AgentFacts, Answer, Facts, HoldoutFacts, LimitFacts, PoolFacts, WorkspaceFacts, decide, facts_from
+from runs.admission import Answer, decide
+from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, WorkspaceFacts, facts_from
 
 HOUR = 3_600_000
 GOOD = Facts(

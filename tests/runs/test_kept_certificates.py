@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runs.admission import DECIDED, decide, facts_from
+from runs.admission import decide
+from runs.admission_facts import DECIDED, facts_from
 from workspaces.audit import plain
 
 KEPT: list[dict[str, Any]] = json.loads((Path(__file__).parent / "kept_certificates.json").read_text(encoding="utf-8"))

@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs.admission import Answer, decide, facts_from
+from runs.admission import Answer, decide
+from runs.admission_facts import facts_from
 from runs.commands.approval import decide_approval
 from runs.commands.attempt import FIRST_FENCE, NotYet, end_attempt, mark_running, start_attempt
 from runs.commands.ending import finish_run

@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.test.utils import override_settings
 
-from runs.admission import Facts, decide, facts_from
+from runs.admission import decide
+from runs.admission_facts import Facts, facts_from
 from runs.commands.secret import hand_out
 from runs.lifecycle import RunStatus
 from runs.models import Attempt, Certificate, Run

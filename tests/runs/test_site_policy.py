@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from runs.admission import Answer, SiteFacts, decide, facts_from
+from runs.admission import Answer, decide
+from runs.admission_facts import SiteFacts, facts_from
 from runs.models import Certificate
 from runs.queries.replay import unlike_their_facts
 from tests.factories_people import make_operator

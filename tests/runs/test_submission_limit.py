@@ -12,7 +12,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from runs.admission import Answer, Facts, QuotaFacts, decide, facts_from
+from runs.admission import Answer, decide
+from runs.admission_facts import Facts, QuotaFacts, facts_from
 from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.run import cancel_any_run, cancel_run

@@ -12,6 +12,7 @@ from workspaces.commands.blob import StoredFile
 from workspaces.commands.dataset import MAX_FILES, manifest_hash
 from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
+from workspaces.queries.withdrawal import marked
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -131,8 +132,9 @@ def cut(
 
 
 def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
-    """Pieces that no window has yet, in their order."""
-    return DatasetPiece.objects.filter(dataset=dataset, window=None).order_by("number")
+    """Pieces that no window has yet, in their order; those of runs that are withdrawn wait until that is undone."""
+    rows = DatasetPiece.objects.filter(dataset=dataset, window=None).exclude(made_by_run_id__in=marked("run"))
+    return rows.order_by("number")
 
 
 def _next_window(dataset: Dataset) -> tuple[int, str]:

@@ -85,6 +85,8 @@ SENTENCES: dict[Verb, str] = {
     Verb.RUN_DECLARED_LOST: "{actor} declared {subject} lost, whose pool did not answer",
     Verb.QUEUE_HELD: "{actor} held the queue",
     Verb.QUEUE_RELEASED: "{actor} released the queue",
+    Verb.WITHDRAWAL_MADE: "{actor} withdrew {subject} and what rests on it",
+    Verb.WITHDRAWAL_UNDONE: "{actor} took back the withdrawal of {subject}",
     Verb.FAILURE_ACKNOWLEDGED: "{actor} took note of why runs fail: {subject}",
     Verb.ATTEMPT_STARTED: "{actor} started an attempt at {subject}",
     Verb.ATTEMPT_RUNNING: "{subject} is running",

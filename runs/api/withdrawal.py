@@ -1,0 +1,132 @@
+"""`/withdrawals`: what is not rested on any more; the same as the pages say."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.conf import settings
+from ninja import Query, Schema, Status
+from pydantic import Field
+
+from runs.api.schema import ReasonIn, Strict
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.queries.withdrawal import counts_of, find_subject, radius, withdrawals
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Cursor, Line, Size
+from workspaces.models import Withdrawal
+from workspaces.queries.paging import newest_first
+
+routes = Routes("withdrawals")
+Subject = Literal["dataset_version", "run", "artifact"]
+
+
+class WithdrawalIn(Strict):
+    """`fingerprint`: of the radius that was looked at; 409 where something else rests on it by now."""
+
+    kind: Subject
+    id: Annotated[str, Field(min_length=1, max_length=100)]
+    reason: Line
+    fingerprint: Annotated[str, Field(max_length=64)] = ""
+
+
+class WithdrawalOut(Schema):
+    id: str
+    uuid: str
+    status: str
+    kind: str
+    subject: str
+    subject_uuid: str
+    reason: str
+    withdrawn_by: str
+    created_at: datetime
+    undone_by: str | None
+    undone_at: datetime | None
+    undone_reason: str
+    reached: dict[str, int]
+
+
+class WithdrawalPage(Schema):
+    items: list[WithdrawalOut]
+    next: str | None
+
+
+class BoardOut(Schema):
+    benchmark_id: str
+    scores_that_go: int
+    scores_that_stay: int
+    led_by: str | None
+    would_be_led_by: str | None
+
+
+class RadiusOut(Schema):
+    subject: str
+    reached: dict[str, int]
+    at_work: list[str]
+    boards: list[BoardOut]
+    fingerprint: str
+
+
+@routes.get("/withdrawals", needs=Permission.VIEW, kind=Kind.DATASET, response=WithdrawalPage)
+def list_withdrawals(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+    """Withdrawals, newest first, undone ones too."""
+    page = newest_first(withdrawals(), cursor=cursor, size=limit)
+    return {"items": [_row(one) for one in page.items], "next": page.next}
+
+
+@routes.get("/withdrawals/preview", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=RadiusOut)
+def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_length=100)]) -> dict[str, Any]:  # noqa: A002  # the key of the query
+    """Everything that withdrawing it now would reach."""
+    found = radius(*find_subject(kind, id))
+    return {
+        "subject": found.label,
+        "reached": dict(found.counts),
+        "at_work": [run.public_id for run in found.at_work],
+        "boards": [
+            {
+                "benchmark_id": change.benchmark.public_id,
+                "scores_that_go": change.withdrawn,
+                "scores_that_stay": change.left,
+                "led_by": change.leader.run.public_id if change.leader else None,
+                "would_be_led_by": change.next_leader.run.public_id if change.next_leader else None,
+            }
+            for change in found.boards
+        ],
+        "fingerprint": found.fingerprint,
+    }
+
+
+@routes.post("/withdrawals", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=WithdrawalOut, status=201)
+def create(request: ApiRequest, body: WithdrawalIn) -> Status[dict[str, Any]]:
+    """Withdraw something and all that rests on it."""
+    node, label = find_subject(body.kind, body.id)
+    return Status(201, _row(withdraw(actor=request.actor, subject=node, label=label, reason=body.reason, fingerprint=body.fingerprint)))
+
+
+@routes.get("/withdrawals/{withdrawal}", needs=Permission.VIEW, kind=Kind.DATASET, response=WithdrawalOut)
+def get_withdrawal(request: ApiRequest, withdrawal: str) -> dict[str, Any]:
+    """One withdrawal."""
+    return _row(Withdrawal.objects.find(withdrawal, "withdrawn_by", "undone_by"))
+
+
+@routes.post("/withdrawals/{withdrawal}/undo", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=WithdrawalOut)
+def undo(request: ApiRequest, withdrawal: str, body: ReasonIn) -> dict[str, Any]:
+    """Let it hold no more; everything is as it would be without it."""
+    return _row(undo_withdrawal(actor=request.actor, withdrawal=Withdrawal.objects.find(withdrawal), reason=body.reason))
+
+
+def _row(withdrawal: Withdrawal) -> dict[str, Any]:
+    return {
+        "id": withdrawal.public_id,
+        "uuid": str(withdrawal.pk),
+        "status": "undone" if withdrawal.undone_at else "withdrawn",
+        "kind": withdrawal.subject_kind,
+        "subject": withdrawal.subject_label,
+        "subject_uuid": str(withdrawal.subject_id),
+        "reason": withdrawal.reason,
+        "withdrawn_by": withdrawal.withdrawn_by.username,
+        "created_at": withdrawal.created_at,
+        "undone_by": withdrawal.undone_by.username if withdrawal.undone_by else None,
+        "undone_at": withdrawal.undone_at,
+        "undone_reason": withdrawal.undone_reason,
+        "reached": dict(counts_of(withdrawal)),
+    }

@@ -1,0 +1,85 @@
+"""Withdrawing something and everything that rests on it, and taking that back (M9). Marks are written, nothing is changed or deleted."""
+
+from django.utils import timezone
+
+from runs.models import Run
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, reached_by
+from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
+from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.models import Withdrawal, WithdrawnObject
+from workspaces.queries.withdrawal import marked
+from workspaces.verbs import Verb
+
+
+@command(Verb.WITHDRAWAL_MADE, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
+def withdraw(event: Draft, *, actor: Actor, subject: Node, label: str, reason: str, fingerprint: str = "") -> Withdrawal:
+    """Mark a subject and all that rests on it as withdrawn. `fingerprint`: that of the radius which was looked at; refused where it is another
+    one by now. Launches wait for it, and it for them, so that no run comes in between."""
+    if subject.kind not in SUBJECTS:
+        raise Refusal("A dataset version, a run or an artifact can be withdrawn.")
+    if actor.user is None:
+        raise Refusal("A person withdraws, who answers for it.")
+    given = reason.strip()[:1000]
+    if not given:
+        raise Refusal("Say why; whoever rests on it will read it.", field="reason")
+    lock_ledger()
+    if Withdrawal.objects.filter(subject_kind=subject.kind, subject_id=subject.id, undone_at=None).exists():
+        raise Refusal(f"{label} is withdrawn already.")
+    reached = reached_by(subject)
+    if not reached.is_whole:
+        raise Refusal(f"More than {MOST_REACHED:,} things rest on {label}; withdraw what it was made into instead, one by one.")
+    if fingerprint and fingerprint != digest(sorted(f"{node.kind} {node.id.hex}" for node in reached.distance)):
+        raise Refusal("Something else rests on it since you looked. Look at it again before you confirm.")
+    withdrawal = Withdrawal.objects.create(
+        subject_kind=subject.kind, subject_id=subject.id, subject_label=label[:300], reason=given, withdrawn_by=actor.user
+    )
+    event.created(withdrawal)
+    event.reason = given
+    _mark(event, withdrawal, reached.distance)
+    return withdrawal
+
+
+@command(Verb.WITHDRAWAL_UNDONE, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
+def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reason: str) -> Withdrawal:
+    """Let a withdrawal hold no more. Its marks stay for the record; boards and lists are what they would be without it."""
+    if actor.user is None:
+        raise Refusal("A person takes a withdrawal back, who answers for it.")
+    given = reason.strip()[:1000]
+    if not given:
+        raise Refusal("Say why it may be rested on again.", field="reason")
+    lock_ledger()
+    found = Withdrawal.objects.select_for_update(no_key=True).get(pk=withdrawal.pk)
+    if found.undone_at is not None:
+        raise Refusal("It was undone before.")
+    event.reason = given
+    event.about = found
+    event.change(found, undone_at=timezone.now(), undone_by=actor.user, undone_reason=given)
+    return found
+
+
+def spread(event: Draft, run: Run) -> None:
+    """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too."""
+    if not marked(NodeKind.RUN).filter(object_id=run.pk).exists():
+        return
+    start = Node(NodeKind.RUN, run.pk)
+    made = walk([start], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
+    for mark in WithdrawnObject.objects.filter(kind=NodeKind.RUN, object_id=run.pk, withdrawal__undone_at=None).select_related(
+        "withdrawal"
+    ):
+        known = {(kind, key) for kind, key in mark.withdrawal.objects_marked.values_list("kind", "object_id")}
+        fresh = {node: mark.distance + steps for node, steps in made.items() if (node.kind, node.id) not in known}
+        _mark(event, mark.withdrawal, fresh)
+
+
+def _mark(event: Draft, withdrawal: Withdrawal, distance: dict[Node, int]) -> None:
+    marks = [
+        WithdrawnObject(withdrawal=withdrawal, kind=node.kind, object_id=node.id, distance=steps) for node, steps in distance.items()
+    ]  # fmt: skip
+    WithdrawnObject.objects.bulk_create(marks, batch_size=1_000)
+    event.created(*marks)
+    counts = event.details.setdefault("withdrawn", {})
+    for mark in marks:
+        counts[str(mark.kind)] = counts.get(str(mark.kind), 0) + 1

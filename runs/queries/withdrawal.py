@@ -1,0 +1,119 @@
+"""What withdrawing something would reach, asked before it is done; and what a withdrawal has reached."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from runs.lifecycle import ACTIVE
+from runs.models import Artifact, Evaluation, Run
+from runs.queries.lineage import Lineage, Node, Way, walk
+from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.scoreboard import FINITE, best_first, scores_under
+from workspaces.audit import digest
+from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal
+
+MOST_REACHED = 50_000  # things that one withdrawal marks
+SUBJECTS = {NodeKind(kind) for kind in Withdrawal.Subject.values}
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChange:
+    """A benchmark's board with and without what would be withdrawn; a leader is None where nobody leads."""
+
+    benchmark: Benchmark
+    withdrawn: int  # scores of the current contract that would leave the board
+    left: int
+    leader: Evaluation | None
+    next_leader: Evaluation | None
+
+    @property
+    def is_led_by_another(self) -> bool:
+        return self.leader != self.next_leader
+
+
+@dataclass(frozen=True, slots=True)
+class Radius:
+    """Everything that rests on a subject, the subject itself with it."""
+
+    subject: Node
+    label: str
+    reached: Lineage
+    at_work: tuple[Run, ...]
+    boards: tuple[BoardChange, ...]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each kind, without the subject."""
+        return Counter(node.kind.value for node in self.reached.distance if node != self.subject)
+
+    @property
+    def fingerprint(self) -> str:
+        """Names exactly these things: whoever confirms a withdrawal confirms this."""
+        return digest(sorted(f"{node.kind} {node.id.hex}" for node in self.reached.distance))
+
+
+def find_subject(kind: str, text: str) -> tuple[Node, str]:
+    """What may be withdrawn, by kind and id, with its label; NotFound where it is not here."""
+    match kind:
+        case NodeKind.DATASET_VERSION:
+            version = DatasetVersion.objects.find(text, "dataset")
+            return Node(NodeKind.DATASET_VERSION, version.pk), f"{version.dataset.slug}@{version.number}"
+        case NodeKind.RUN:
+            run = Run.objects.find(text)
+            return Node(NodeKind.RUN, run.pk), run.name
+        case NodeKind.ARTIFACT:
+            artifact = Artifact.objects.find(text, "run")
+            return Node(NodeKind.ARTIFACT, artifact.pk), f"{artifact.name} of {artifact.run.name}"
+    raise NotFound("subject of a withdrawal")
+
+
+def reached_by(subject: Node) -> Lineage:
+    """The subject and all that rests on it, however far; `is_whole` is False beyond MOST_REACHED."""
+    return walk([subject], Way.DOWN, along=CONTENT, most=MOST_REACHED)
+
+
+def radius(subject: Node, label: str) -> Radius:
+    """What withdrawing the subject now would reach."""
+    reached = reached_by(subject)
+    at_work = Run.objects.filter(pk__in=reached.of(NodeKind.RUN), status__in=sorted(ACTIVE)).order_by("-created_at")
+    return Radius(subject, label[:300], reached, tuple(at_work[:20]), tuple(_boards(reached.of(NodeKind.EVALUATION))))
+
+
+def withdrawals() -> "QuerySet[Withdrawal]":
+    return Withdrawal.objects.select_related("withdrawn_by", "undone_by")
+
+
+def counts_of(withdrawal: Withdrawal) -> Mapping[str, int]:
+    """How many things of each kind a withdrawal has marked, without its subject."""
+    kinds = withdrawal.objects_marked.filter(distance__gt=0).order_by("kind").values_list("kind", flat=True)
+    return Counter(kinds)
+
+
+def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
+    """The newest runs that a withdrawal has marked."""
+    marks = withdrawal.objects_marked.filter(kind=NodeKind.RUN).values("object_id")
+    return list(Run.objects.filter(pk__in=marks).select_related("agent", "requested_by").order_by("-created_at", "-pk")[:limit])
+
+
+def _boards(evaluations: list[uuid.UUID]) -> list[BoardChange]:
+    """Boards of the contracts that hold now, from which some of these scores would go."""
+    gone = set(evaluations)
+    scored = Evaluation.objects.filter(pk__in=gone).values_list("contract", flat=True).distinct()
+    found = []
+    for contract in Contract.objects.filter(pk__in=scored).select_related("benchmark").order_by("benchmark__slug"):
+        newest = Contract.objects.filter(benchmark=contract.benchmark).order_by("-version").first()
+        rows = scores_under(contract)
+        leaving = rows.filter(pk__in=gone).count()
+        if newest != contract or not leaving:
+            continue
+        ordered = rows.select_related("run").order_by(*best_first(contract))
+        left = ordered.exclude(pk__in=gone)
+        found.append(BoardChange(contract.benchmark, leaving, left.count(), _leader(ordered), _leader(left)))
+    return found
+
+
+def _leader(ordered: "QuerySet[Evaluation]") -> Evaluation | None:
+    return ordered.filter(FINITE).first()

@@ -1,0 +1,155 @@
+"""Withdrawing a window of games: exactly what rests on it is marked, boards are ranked anew, and undone everything is as it was (M9)."""
+
+from typing import Any
+
+import pytest
+
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.models import Artifact, Evaluation, Run
+from runs.queries.home_scores import boards
+from runs.queries.lineage import Node
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.scoreboard import scoreboard
+from runs.queries.withdrawal import Radius, find_subject, radius
+from tests.factories_pages import client_of
+from tests.factories_registry import make_agent_version
+from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, watch
+from tests.runs.attempts import let_go
+from tests.runs.story import TELL, live_story, make_story_laboratory
+from workspaces.audit import Refusal
+from workspaces.models import AuditEvent, Benchmark, Dataset, DatasetVersion, EventPayload, Withdrawal, WithdrawnObject
+from workspaces.queries.chain import verify_chain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    return make_story_laboratory()
+
+
+@pytest.fixture
+def runs(laboratory: Laboratory) -> dict[str, Run]:
+    """The story, and a run beside it that rests on the table alone and scores the same."""
+    found = live_story(laboratory)
+    with laboratory.opened():
+        run = launch(laboratory, agent="judge", name="beside")
+    found["beside"] = drive(laboratory, run)
+    return found
+
+
+def of_window() -> Radius:
+    node, label = find_subject("dataset_version", DatasetVersion.objects.get(dataset__slug="self-play-window-1").public_id)
+    return radius(node, label)
+
+
+def board_of(laboratory: Laboratory) -> bytes:
+    """The board as anybody gets it, byte for byte."""
+    answer = client_of(laboratory.owner).get("/workspaces/lab/benchmarks/accuracy/csv/")
+    assert answer.status_code == 200
+    return b"".join(answer) if answer.streaming else answer.content
+
+
+def leaders() -> list[Any]:
+    return [score.evaluation.run_id for score in scoreboard(Benchmark.objects.get()).scores]
+
+
+def test_exactly_what_rests_on_a_window_is_withdrawn_and_comes_back(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    before = board_of(laboratory)
+    with laboratory.opened():
+        assert set(leaders()) == {runs["judge"].pk, runs["beside"].pk}
+        found = of_window()
+        assert found.counts["run"] == 2
+        assert [(change.withdrawn, change.left) for change in found.boards] == [(1, 1)]
+        withdrawal = withdraw(
+            actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.", fingerprint=found.fingerprint
+        )
+        assert leaders() == [runs["beside"].pk]
+        marks = set(WithdrawnObject.objects.values_list("kind", "object_id"))
+        made = Artifact.objects.filter(run__in=[runs["trainer"], runs["judge"]]).values_list("pk", flat=True)
+        assert marks == {
+            ("dataset_version", found.subject.id),
+            *(("run", runs[name].pk) for name in ("trainer", "judge")),
+            *(("artifact", pk) for pk in made),
+            ("evaluation", Evaluation.objects.get(run=runs["judge"]).pk),
+        }
+        event = AuditEvent.objects.get(verb="withdrawal.made")
+        assert EventPayload.objects.get(event=event).body["reason"] == "Bad games."
+        [board] = boards(event.created_at)
+        assert board.total == 1
+    during = board_of(laboratory)
+    assert during != before
+    with laboratory.opened():
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="They were good after all.")
+        assert set(leaders()) == {runs["judge"].pk, runs["beside"].pk}
+        assert verify_chain().is_whole
+    assert board_of(laboratory) == before
+
+
+def test_nothing_new_may_rest_on_it(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        found = of_window()
+        withdrawal = withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.")
+        with pytest.raises(Refusal, match="self-play-window-1@1 was withdrawn"):
+            launch(laboratory, agent="trainer", datasets=("self-play-window-1",))
+        checkpoint = Artifact.objects.get(kind="checkpoint")
+        with pytest.raises(Refusal, match="checkpoint <b> of trainer <i> was withdrawn"):
+            launch(laboratory, agent="judge", artifacts=(checkpoint.pk.hex,))
+        with pytest.raises(Refusal, match="withdrawn already"):
+            withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Again.")
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+        assert launch(laboratory, agent="trainer", datasets=("self-play-window-1",)).pk
+        with pytest.raises(Refusal, match="undone before"):
+            undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+
+
+def test_who_confirms_confirms_what_was_looked_at(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        found = of_window()
+        launch(laboratory, agent="trainer", datasets=("self-play-window-1",))
+        with pytest.raises(Refusal, match="Something else rests on it"):
+            withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.", fingerprint=found.fingerprint)
+        assert not Withdrawal.objects.exists()
+        for kind in (NodeKind.PERSON, NodeKind.CONTRACT):
+            with pytest.raises(Refusal, match="can be withdrawn"):
+                withdraw(actor=laboratory.owner, subject=Node(kind, found.subject.id), label="x", reason="y")
+        with pytest.raises(Refusal, match="Say why"):
+            withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason=" ")
+
+
+def test_what_a_run_makes_of_withdrawn_data_is_withdrawn_when_it_ends(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    code = TELL + b"import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.02)\n"
+    code += b"tell(type='score', benchmark='accuracy', metric='accuracy', value=0.99)\n"
+    code += (
+        b"open('../outputs/late.sgf', 'w').write('(;GM[1])')\ntell(type='dataset', path='outputs/late.sgf', name='self-play', records=4)\n"
+    )
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "late", code=code, wall_seconds=60)
+        run = launch(laboratory, agent="late", datasets=("self-play-window-1",), gpu_ms=HOUR)
+    dispatch(laboratory)
+    with laboratory.opened():
+        found = of_window()
+        assert [at_work.pk for at_work in found.at_work] == [run.pk]
+        withdrawal = withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.")
+    let_go(laboratory, run)
+    watch(laboratory)
+    done = drive(laboratory, run)
+    assert done.status == "succeeded", done.reason
+    with laboratory.opened():
+        late = Evaluation.objects.get(run=run)
+        assert WithdrawnObject.objects.filter(kind="evaluation", object_id=late.pk, withdrawal=withdrawal).exists()
+        assert run.pk not in leaders()
+        window = Dataset.objects.filter(window_of__slug="self-play").order_by("-window_number").first()
+        assert window is not None
+        assert window.slug == "self-play-window-1", "games of a withdrawn run were cut into a window"
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+        assert run.pk in leaders()
+
+
+def test_a_run_or_an_artifact_is_withdrawn_in_the_same_way(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        node, label = find_subject("run", runs["judge"].pk.hex)
+        withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong judge.")
+        assert leaders() == [runs["beside"].pk]
+        node, label = find_subject("artifact", Artifact.objects.get(kind="checkpoint").public_id)
+        assert radius(node, label).counts["run"] == 1

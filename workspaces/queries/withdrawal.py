@@ -1,0 +1,39 @@
+"""What has been withdrawn and what rests on it, as far as it holds now."""
+
+import uuid
+from collections.abc import Collection, Iterable
+
+from django.db.models import QuerySet
+
+from workspaces.models import Withdrawal, WithdrawnObject
+
+
+def marked(kind: str) -> "QuerySet[WithdrawnObject, uuid.UUID]":
+    """Keys of things of a kind that rest on something withdrawn; for `exclude(pk__in=…)` and its like."""
+    return WithdrawnObject.objects.filter(kind=kind, withdrawal__undone_at=None).values_list("object_id", flat=True)
+
+
+def standing_on(things: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid.UUID], list[Withdrawal]]:
+    """Withdrawals that hold and have marked these things, by kind and key; a thing that none has marked is left out. One query."""
+    by_kind: dict[str, set[uuid.UUID]] = {}
+    for kind, pk in things:
+        by_kind.setdefault(kind, set()).add(pk)
+    found: dict[tuple[str, uuid.UUID], list[Withdrawal]] = {}
+    keys = set().union(*by_kind.values()) if by_kind else set()
+    if not keys:
+        return found
+    rows = WithdrawnObject.objects.filter(kind__in=by_kind, object_id__in=keys, withdrawal__undone_at=None)
+    for row in rows.select_related("withdrawal").order_by("withdrawal__created_at"):
+        if row.object_id in by_kind[row.kind]:
+            found.setdefault((row.kind, row.object_id), []).append(row.withdrawal)
+    return found
+
+
+def withdrawals_on(kind: str, pk: uuid.UUID) -> list[Withdrawal]:
+    """Withdrawals that hold and have marked this one thing."""
+    return standing_on([(kind, pk)]).get((kind, pk), [])
+
+
+def withdrawn(kind: str, keys: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Those of `keys` that rest on something withdrawn."""
+    return set(marked(kind).filter(object_id__in=keys)) if keys else set()
