@@ -1,5 +1,7 @@
 """Withdrawing a window of games: exactly what rests on it is marked, boards are ranked anew, and undone everything is as it was (M9)."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -153,3 +155,44 @@ def test_a_run_or_an_artifact_is_withdrawn_in_the_same_way(laboratory: Laborator
         assert leaders() == [runs["beside"].pk]
         node, label = find_subject("artifact", Artifact.objects.get(kind="checkpoint").public_id)
         assert radius(node, label).counts["run"] == 1
+
+
+def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    client = client_of(laboratory.owner)
+    dataset = client.get("/workspaces/lab/datasets/self-play-window-1/").content.decode()
+    [address] = re.findall(r'href="(/workspaces/lab/withdrawals/new/[^"]*)"', dataset)
+    address = unescape(address)
+    preview = client.get(address).content.decode()
+    assert re.search(r"<dt>Runs</dt>\s*<dd>2</dd>", preview)
+    [fingerprint] = re.findall(r'name="fingerprint" value="(\w+)"', preview)
+    assert client.post(address, {"reason": "", "fingerprint": fingerprint}).status_code == 422
+    assert client.post(address, {"reason": "Bad", "fingerprint": "0" * 64}).status_code == 409
+    assert client.post(address, {"reason": "Bad <b>games</b>", "fingerprint": fingerprint}).status_code == 303
+    with laboratory.opened():
+        withdrawal = Withdrawal.objects.get()
+    page = f"/workspaces/lab/withdrawals/{withdrawal.public_id}/"
+    trainer, window = f"/workspaces/lab/runs/{runs['trainer'].public_id}/", "/workspaces/lab/datasets/self-play-window-1/"
+    for shown in (page, "/workspaces/lab/withdrawals/", trainer, window):
+        body = client.get(shown).content.decode()
+        assert ("Bad &lt;b&gt;games" in body, page in body or shown == page) == (True, True), shown
+    assert "rests on what was" in client.get("/workspaces/lab/benchmarks/accuracy/").content.decode()
+    assert client.post(f"{page}undo/", {"reason": "Good"}).status_code == 303
+    assert client.post(f"{page}undo/", {"reason": "Good"}).status_code == 409
+    assert "Undone by" in client.get(page).content.decode()
+    assert "Not to be rested on" not in client.get(trainer).content.decode()
+
+
+def test_by_api(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    client = client_of(laboratory.owner)
+    base = "/api/v1/workspaces/lab/withdrawals"
+    with laboratory.opened():
+        version = DatasetVersion.objects.get(dataset__slug="self-play-window-1").public_id
+    preview = client.get(f"{base}/preview", {"kind": "dataset_version", "id": version}).json()
+    assert (preview["reached"]["run"], preview["boards"][0]["scores_that_go"]) == (2, 1)
+    body = {"kind": "dataset_version", "id": version, "reason": "Bad games.", "fingerprint": preview["fingerprint"]}
+    made = client.post(base, body, content_type="application/json")
+    assert (made.status_code, made.json()["status"]) == (201, "withdrawn")
+    assert client.post(base, body, content_type="application/json").status_code == 409
+    undone = client.post(f"{base}/{made.json()['id']}/undo", {"reason": "Good."}, content_type="application/json").json()
+    assert (undone["status"], undone["reached"]["run"]) == ("undone", 2)
+    assert client.post(base, {**body, "id": "dsv_x"}, content_type="application/json").status_code == 404
