@@ -16,6 +16,7 @@ from runs.commands.move import move
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, QueueItem, Run, RunInput, Sweep
+from runs.models.called import names_of
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
@@ -157,6 +158,7 @@ def _launch(
         priority=request.priority,
         frozen=prepared.frozen,
         content_hash=prepared.content_hash,
+        names=names_of(benchmark=prepared.benchmark, agent=prepared.agent),
         slots=prepared.version.slots,
         wall_seconds=prepared.wall_seconds,
         created_at=now,  # the instant that was decided upon: it counts in that period, not in one that begins meanwhile

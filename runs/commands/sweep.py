@@ -12,6 +12,7 @@ from runs.commands.notification import tell_sweep_ended
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL
 from runs.models import Run, Sweep
+from runs.models.called import names_of
 from runs.queries.frozen import Prepared
 from runs.queries.sweep_plan import plan_sweep
 from runs.search_space import arithmetic, read_space
@@ -74,6 +75,7 @@ def _create(
         pool=prepared.pool,
         space=space,
         request=asdict(_fixed(request, prepared)),
+        names=names_of(benchmark=prepared.benchmark, agent=prepared.agent),
         members=found.count,
         gpu_ms_each=prepared.gpu_ms,
         requested_by=person,

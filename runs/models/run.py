@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
+from runs.models.called import CalledThen
 from workspaces.models import Pool
 from workspaces.models.base import Owned, owned_key, same_workspace
 
@@ -29,7 +30,7 @@ class Certificate(Owned):
         constraints = [*Owned.Meta.constraints]
 
 
-class Run(Owned):
+class Run(CalledThen, Owned):
     prefix = "run"
 
     Status = RunStatus
@@ -57,6 +58,7 @@ class Run(Owned):
     priority = models.SmallIntegerField(default=0)
     frozen = models.JSONField(help_text="versions and hashes of everything the run rests on (decision 12)")
     content_hash = models.CharField(max_length=64)
+    names = models.JSONField(default=dict, blank=True, help_text="what benchmark and agent were called when it was asked for")
     slots = models.PositiveSmallIntegerField(default=1)
     wall_seconds = models.PositiveIntegerField()
     reserved_gpu_ms = models.BigIntegerField(default=0)

@@ -3,10 +3,11 @@
 from django.conf import settings
 from django.db import models
 
+from runs.models.called import CalledThen
 from workspaces.models.base import Owned, owned_key, same_workspace
 
 
-class Sweep(Owned):
+class Sweep(CalledThen, Owned):
     prefix = "sweep"
 
     class Status(models.TextChoices):
@@ -25,6 +26,7 @@ class Sweep(Owned):
     pool = owned_key("workspaces.Pool")
     space = models.JSONField(help_text="runs.search_space")
     request = models.JSONField(help_text="what every member asks for, versions fixed: runs.launch.LaunchRequest")
+    names = models.JSONField(default=dict, blank=True, help_text="what benchmark and agent were called when it was asked for")
     members = models.PositiveIntegerField()
     gpu_ms_each = models.BigIntegerField(help_text="reserved for each member, at most")
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -6,15 +6,19 @@ import re
 import pytest
 from django.http import StreamingHttpResponse
 
+from runs.commands.sweep import create_sweep
+from runs.launch import LaunchRequest
 from runs.models import MetricSeries, Run
+from runs.queries.frozen import thaw
 from runs.queries.metric import points
 from tests.factories_pages import add_artifact, add_attempt, add_series, client_of, score_runs, see, set_run
 from tests.factories_registry import make_agent_version
 from tests.factories_resources import join
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from workspaces.access import Role
-from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Benchmark
+from workspaces.commands.agent import change_agent
+from workspaces.commands.benchmark import change_benchmark, publish_contract
+from workspaces.models import Agent, Benchmark
 
 CODE = b"""
 import sys
@@ -60,6 +64,39 @@ def test_an_old_contract_says_that_its_score_does_not_compare(laboratory: Labora
     with laboratory.opened():
         publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="minimize")
     assert "2 is current, so its score does not compare" in page(laboratory, run)
+
+
+def test_it_says_what_it_ran_by_the_names_of_then_and_says_what_they_are_called_now(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        owner, benchmark, agent = laboratory.owner, Benchmark.objects.get(), Agent.objects.get()
+        change_benchmark(actor=owner, benchmark=benchmark, name="Go arena")
+        change_agent(actor=owner, agent=agent, name="First player")
+        before = launch(laboratory)
+        swept = create_sweep(
+            actor=owner, name="", space={"kind": "grid", "seeds": [1]}, request=LaunchRequest(benchmark="accuracy", agent="worker")
+        )
+    assert "now called" not in page(laboratory, before)
+    with laboratory.opened():
+        change_benchmark(actor=owner, benchmark=benchmark, name="Chess arena")
+        change_agent(actor=owner, agent=agent, name="Second player")
+        after = launch(laboratory)
+    head, _, facts = page(laboratory, before).partition("<aside")
+    assert "<bdi>Go arena</bdi> by <bdi>First player</bdi>" in head
+    assert "now called <bdi>Chess arena</bdi>" in facts
+    assert "now called <bdi>Second player</bdi>" in facts
+    assert "<bdi>Chess arena</bdi> by <bdi>Second player</bdi>" in page(laboratory, after)
+    sweep = client_of(laboratory.owner).get(f"/workspaces/lab/sweeps/{swept.public_id}/").content.decode()
+    assert "Go arena" in sweep
+    assert "Chess arena" not in sweep
+
+
+def test_a_new_name_takes_nothing_from_what_waits_for_an_approver(laboratory: Laboratory) -> None:
+    """What an approver agrees to is what would run, and that is the same under any name."""
+    with laboratory.opened():
+        run, owner = launch(laboratory), laboratory.owner
+        change_benchmark(actor=owner, benchmark=Benchmark.objects.get(), name="Another name")
+        change_agent(actor=owner, agent=Agent.objects.get(), name="Another name")
+        assert thaw(run).content_hash == run.content_hash
 
 
 def test_the_live_part_answers_304_until_something_changes(laboratory: Laboratory, run: Run) -> None:
