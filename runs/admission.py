@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from runs.admission_facts import Facts, LimitFacts, PriorityFacts, QuotaFacts, SecretFacts
+from runs.admission_inputs import judge
 from workspaces import units
 
 
@@ -57,6 +58,8 @@ class Verdict:
 def decide(facts: Facts) -> Verdict:
     """One decision over all rules and limits."""
     lines = [rule(facts) for rule in RULES]
+    agent = f"{facts.agent.name} version {facts.agent.version}"
+    lines += [_rule("Inputs", *judge(agent, facts.inputs))] if facts.inputs is not None else []
     lines += [_standing(facts.withdrawn)] if facts.withdrawn else []
     lines += _site(facts) if facts.site is not None else []
     lines += [_secrets(facts.secrets)] if facts.secrets else []

@@ -3,6 +3,10 @@
 import re
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
+from workspaces import ids
+from workspaces.agent_inputs import DATASET, ROLES, Need
 from workspaces.audit import Refusal
 from workspaces.file_paths import BadPath, clean_path
 from workspaces.models.secret import SECRET_NAME
@@ -36,6 +40,7 @@ def refuse_spec(spec: dict[str, Any]) -> None:
         raise Refusal(str(error), field="parameter_schema") from error
     _refuse_environment(spec["environment"])
     _refuse_outputs(spec["outputs"])
+    _refuse_inputs(spec["inputs"])
     _refuse_names(spec["secrets"], _SECRET, "secrets", "A secret is named in capitals, such as HF_TOKEN")
     _refuse_names(spec["tools"], _TOOL, "tools", "A tool is named in lower-case letters, digits, - _ and .")
     for field, most, words in (
@@ -70,6 +75,21 @@ def _refuse_outputs(outputs: list[dict[str, Any]]) -> None:
             raise Refusal(f"The glob of an output: {error}", field="outputs") from error
         if len(output.get("name", "")) > 250 or not _KIND.fullmatch(output.get("kind", "file")):
             raise Refusal("The name of an output has at most 250 characters, its kind is one lower-case word.", field="outputs")
+
+
+def _refuse_inputs(inputs: list[dict[str, Any]]) -> None:
+    if len(inputs) > MAX_NAMES:
+        raise Refusal(f"At most {MAX_NAMES} inputs.", field="inputs")
+    for need in (Need(**given) for given in inputs):
+        if need.kind == DATASET and need.role and need.role not in ROLES:
+            raise Refusal(f"A dataset's role is one of {', '.join(ROLES)}; not {need.role[:80]}.", field="inputs")
+        if need.kind != DATASET and (need.name or (need.role and not _KIND.fullmatch(need.role))):
+            raise Refusal("An artifact is asked for by its kind, one lower-case word such as model.", field="inputs")
+        if need.name:
+            try:
+                ids.validate_slug(need.name)
+            except ValidationError as error:
+                raise Refusal(f"{need.name[:80]}: {error.messages[0]}", field="inputs") from error
 
 
 def _refuse_names(names: list[str], pattern: re.Pattern[str], field: str, rule: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from runs.pools.isolation import Isolation, available
 from workspaces.access import Actor, Role
+from workspaces.agent_inputs import Need, needs_from
 from workspaces.commands.agent import create_agent, publish_agent_version
 from workspaces.commands.blob import receive_file
 from workspaces.commands.limit import set_limit
@@ -71,6 +72,7 @@ class AgentPlan:
     slots: int = 1
     wall_seconds: int = 120
     memory_bytes: int = 1024 * MIB
+    inputs: tuple[Need, ...] = ()
 
 
 def bundle_files(agents: Path, name: str, *shared: Path) -> dict[str, bytes]:
@@ -139,13 +141,14 @@ def make_agent(entry: AgentPlan, files: Mapping[str, bytes], *, admin: Actor) ->
     publish_agent_version(
         actor=admin, agent=agent, argv=list(entry.argv), files=stored, kind=entry.kind, parameter_schema=plain(entry.parameters),
         slots=entry.slots, wall_seconds=entry.wall_seconds, memory_bytes=entry.memory_bytes, completion=entry.completion,
+        inputs=entry.inputs,
     )  # fmt: skip
 
 
 def _is_made_of(version: AgentVersion, entry: AgentPlan, files: Mapping[str, bytes]) -> bool:
     kept = dict(version.files.values_list("path", "blob__sha256"))
     wanted = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    return kept == wanted and version.parameter_schema == plain(entry.parameters)
+    return kept == wanted and version.parameter_schema == plain(entry.parameters) and needs_from(version.inputs) == entry.inputs
 
 
 def open_for_launches(workspace: Workspace, *, admin: Actor, say: Say) -> None:

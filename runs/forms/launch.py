@@ -10,6 +10,8 @@ from django.http import QueryDict
 from runs.forms.parameters import PREFIX, as_text, parameter_fields, parameters_of
 from runs.launch import LaunchRequest
 from runs.queries.launch_choices import LaunchChoices, Pick, artifact_picks, dataset_pick, versions_of
+from workspaces.agent_inputs import listed, needs_from
+from workspaces.models import AgentVersion
 from workspaces.units import MS_PER_HOUR
 
 MOST_NAMED = 100  # inputs that an address may name
@@ -70,6 +72,7 @@ class LaunchForm(forms.Form):
         chosen = next((version for version in versions if str(version.number) == wanted), versions[0] if versions else None)
         self.chosen_agent = self._given("agent") if chosen else ""
         self.chosen_schema: dict[str, Any] = chosen.parameter_schema if chosen else {}
+        self._say_needs(chosen)
         fields = parameter_fields(self.chosen_schema)
         self.fields.update(fields)
         self.parameter_names = list(fields)
@@ -106,6 +109,12 @@ class LaunchForm(forms.Form):
         widget = self.fields[name].widget
         assert isinstance(widget, Picks)
         widget.picks = {pick.value: pick for pick in picks}
+
+    def _say_needs(self, version: AgentVersion | None) -> None:
+        """What the chosen version must be given stands where inputs are chosen."""
+        needs = [need for need in needs_from(version.inputs) if need.required] if version else []
+        if needs:
+            self.fields["datasets"].help_text = f"This agent needs {listed(needs)}. {self.fields['datasets'].help_text}"
 
     def _choose(self, name: str, choices: list[tuple[str, str]], empty: str = "") -> None:
         field = self.fields[name]

@@ -4,13 +4,15 @@ until it commits."""
 from datetime import datetime
 
 from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
+from runs.admission_inputs import InputFacts
 from runs.models import Run
 from runs.queries.at_once import count_at_work
-from runs.queries.frozen import Prepared
+from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import quota_of
 from runs.queries.secret import secret_facts
 from workspaces import scope
+from workspaces.agent_inputs import Given, needs_from
 from workspaces.models import DatasetVersion, SitePolicy, Unit, User, Workspace
 from workspaces.queries.withdrawal import standing_on
 from workspaces.queries.workspace import creation_steps
@@ -89,6 +91,7 @@ def admission_facts(
         priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
         site=_site(prepared),
         withdrawn=_withdrawn(prepared),
+        inputs=_inputs(prepared),
         is_approved=is_approved,
     )
 
@@ -110,3 +113,19 @@ def _site(prepared: Prepared) -> SiteFacts | None:
     if policy is None or (policy.max_wall_seconds is None and not policy.forbids_no_isolation):
         return None
     return SiteFacts(policy.max_wall_seconds, policy.forbids_no_isolation, prepared.wall_seconds)
+
+
+def _inputs(prepared: Prepared) -> InputFacts | None:
+    needs = tuple(need for need in needs_from(prepared.version.inputs) if need.required)
+    if not needs:
+        return None
+    by_name = any(need.name for need in needs)
+    return InputFacts(needs, tuple(_given(entry, by_name=by_name) for entry in prepared.inputs))
+
+
+def _given(entry: ResolvedInput, *, by_name: bool) -> Given:
+    version, artifact = entry.dataset_version, entry.artifact
+    if version is None:
+        return Given(entry.label, entry.kind, artifact.kind if artifact is not None else "")
+    live = version.dataset.window_of if by_name else None
+    return Given(entry.label, entry.kind, version.role, (entry.slug, *([live.slug] if live is not None else [])))

@@ -9,10 +9,11 @@ import pytest
 from runs.forms.parameters import parameter_fields, parameters_of
 from runs.models import Certificate, Run
 from tests.factories_pages import client_of
-from tests.factories_registry import make_agent_version
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_resources import join
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces.access import Role
+from workspaces.agent_inputs import Need
 from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import import_dataset_version
 from workspaces.commands.limit import set_limit
@@ -64,6 +65,45 @@ def test_launch_leads_to_the_run(laboratory: Laboratory) -> None:
         run = Run.objects.get()
     assert response["Location"] == f"/workspaces/lab/runs/{run.public_id}/"
     assert (run.name, run.seed, run.trigger_reason, run.status) == ("mine", 7, "to see", "queued")
+
+
+def test_an_agent_does_not_start_without_the_data_that_it_needs(laboratory: Laboratory) -> None:
+    """Said when the agent is chosen, refused when it is launched all the same; with the data the same launch goes through."""
+    with laboratory.opened():
+        needs = (Need("dataset", "train"), Need("artifact", "model", required=False))
+        make_agent_version(laboratory.owner, "trainer", inputs=needs)
+        make_dataset_version(laboratory.owner, "exam", role="holdout", content=b"a,b\n5,6\n")
+    client, asked = client_of(laboratory.owner), ASKED | {"agent": "trainer", "datasets": []}
+    draft = client.get(ADDRESS, {"benchmark": "accuracy", "agent": "trainer"}).content.decode()
+    assert "This agent needs a dataset of role train." in draft
+    assert "it is given nothing. Add a dataset of role train to its inputs." in re.sub(r"<[^>]+>|\s+", " ", draft).replace("  ", " ")
+    for given, words in (([], "given nothing"), (["exam"], "given exam@1")):
+        response = client.post(ADDRESS, asked | {"datasets": given, "act": "launch"})
+        assert response.status_code == 409
+        assert f"trainer version 1 needs a dataset of role train; it is {words}." in response.content.decode()
+    with laboratory.opened():
+        assert not Run.objects.exists()
+        assert [certificate.verdict for certificate in Certificate.objects.all()] == ["refused", "refused"]
+    assert client.post(ADDRESS, asked | {"datasets": ["table", "exam"], "act": "check"}).status_code == 200
+    assert client.post(ADDRESS, asked | {"datasets": ["table"], "act": "launch"}).status_code == 303
+
+
+def test_the_api_and_a_sweep_refuse_it_too(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "player", inputs=(Need("dataset", name="games"),))
+    client, base = client_of(laboratory.owner), "/api/v1/workspaces/lab"
+    asked = {"benchmark_id": "accuracy", "agent_id": "player", "dataset_ids": ["table"], "budget": {"gpu_hours": 0.01}, "reason": "why"}
+    run = client.post(f"{base}/runs", json.dumps(asked), content_type="application/json")
+    sweep = client.post(f"{base}/sweeps", json.dumps(asked | {"space": {"kind": "grid", "seeds": [1, 2]}}), content_type="application/json")
+    assert (run.status_code, sweep.status_code) == (409, 422)
+    for answer in (run, sweep):
+        assert (
+            "player version 1 needs the dataset games; it is given table@1. Add the dataset games to its inputs." in answer.json()["detail"]
+        )
+    with laboratory.opened():
+        make_dataset_version(laboratory.owner, "games", content=b"a,b\n5,6\n")
+    asked["dataset_ids"] = ["games"]
+    assert client.post(f"{base}/runs", json.dumps(asked), content_type="application/json").status_code == 201
 
 
 def test_refused_launch_keeps_the_input_and_shows_the_arithmetic(laboratory: Laboratory) -> None:

@@ -40,6 +40,24 @@ def version(**changed: Any) -> dict[str, Any]:
     return {"argv": ["python", "main.py"], "files": [{"path": "main.py", "content_base64": CODE}], **changed}
 
 
+def test_a_version_says_what_it_needs(lab: tuple[Workspace, Client]) -> None:
+    client, needs = lab[1], [{"kind": "dataset", "role": "train"}, {"kind": "artifact", "role": "model", "required": False}]
+    first = post(client, "/policy-runner/versions", version()).json()
+    body = post(client, "/policy-runner/versions", version(inputs=needs)).json()
+    assert body["inputs"] == [
+        {"kind": "dataset", "role": "train", "name": "", "required": True},
+        {"kind": "artifact", "role": "model", "name": "", "required": False},
+    ]
+    assert body["content_hash"] != first["content_hash"]
+    page = client.get("/workspaces/lab/agents/policy-runner/").content.decode()
+    assert "needs a dataset of role train" in page
+    assert "may be given an artifact of kind model" in page
+    for wrong in ({"kind": "dataset", "role": "exam"}, {"kind": "artifact", "name": "x"}, {"kind": "dataset", "name": "No Slug"}):
+        refused = post(client, "/policy-runner/versions", version(inputs=[wrong]))
+        assert refused.status_code == 422, refused.content
+        assert refused.json()["errors"][0]["field"] == "inputs"
+
+
 def test_version_with_code_in_the_body(lab: tuple[Workspace, Client]) -> None:
     client = lab[1]
     answer = post(

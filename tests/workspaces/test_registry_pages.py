@@ -11,6 +11,7 @@ from django.utils.html import escape
 from tests.factories import Role, make_member, make_workspace, scope
 from tests.factories_registry import make_agent_version, make_benchmark, make_dataset_version
 from workspaces.access import Actor
+from workspaces.agent_inputs import Need, needs_from
 from workspaces.commands.agent import create_agent
 from workspaces.commands.benchmark import create_benchmark
 from workspaces.commands.dataset import create_dataset
@@ -156,6 +157,7 @@ def test_agent_version_by_form(lab: tuple[Workspace, Actor, Client]) -> None:
         "bundle": [SimpleUploadedFile("main.py", b"print(1)")],
         "kind": "train",
         "parameter_schema": '{"type": "object", "properties": {"epochs": {"type": "integer"}}}',
+        "inputs": "dataset train\nartifact model optional",
         "outputs": "model/*.json model",
         "environment": "MODE=fast",
         "slots": "1",
@@ -177,6 +179,7 @@ def test_agent_version_by_form(lab: tuple[Workspace, Actor, Client]) -> None:
         version = AgentVersion.objects.get()
         assert (version.argv, version.environment, version.memory_bytes) == (["python", "main.py"], {"MODE": "fast"}, 512 * 2**20)
         assert version.outputs == [{"glob": "model/*.json", "kind": "model"}]
+        assert needs_from(version.inputs) == (Need("dataset", "train"), Need("artifact", "model", required=False))
     page = client.get(f"{BASE}agents/worker/").content.decode()
     assert "model/*.json" in page
     assert "epochs" in page

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from workspaces import uploads
 from workspaces.access import Kind, Permission
+from workspaces.agent_inputs import Need
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import (
     AgentIn,
@@ -117,7 +118,7 @@ def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive:
     version = made_before(request, AgentVersion)
     if version is None:
         pools = [Pool.objects.find(name) for name in spec.pools]
-        fields = spec.dict(exclude={"files", "pools"})
+        fields = spec.dict(exclude={"files", "pools"}) | {"inputs": [Need(**need.dict()) for need in spec.inputs]}
         version = publish_agent_version(actor=request.actor, agent=found, id=request.chosen_id, pools=pools, files=receive(), **fields)
     return agent_version_out(request, found, agent_version_row(version))
 

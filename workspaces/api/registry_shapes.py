@@ -187,11 +187,19 @@ class OutputIn(Body):
     kind: Line = Field("file", max_length=20)
 
 
+class InputIn(Body):
+    kind: Literal["dataset", "artifact"]
+    role: Line = Field("", max_length=20)
+    name: Line = Field("", max_length=64)
+    required: bool = True
+
+
 class AgentVersionSpec(Body):
     argv: list[Annotated[Line, Field(max_length=1000)]] = Field(min_length=1, max_length=64)
     kind: Line = Field("train", max_length=20)
     parameter_schema: dict[str, Any] = Field(default_factory=dict)
     environment: dict[Line, Annotated[Line, Field(max_length=4096)]] = Field(default_factory=dict, max_length=32)
+    inputs: list[InputIn] = Field(default_factory=list, max_length=32)
     outputs: list[OutputIn] = Field(default_factory=list, max_length=32)
     pools: list[Annotated[Line, Field(max_length=100)]] = Field(default_factory=list, max_length=32)
     secrets: list[Annotated[Line, Field(max_length=64)]] = Field(default_factory=list, max_length=32)
@@ -222,6 +230,7 @@ class AgentVersionOut(Schema):
     argv: list[str]
     parameter_schema: dict[str, Any]
     environment: dict[str, str]
+    inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     pools: list[str]
     secrets: list[str]
@@ -364,8 +373,8 @@ def agent_out(request: ApiRequest, agent: Agent, version: AgentVersion | None) -
 
 def agent_version_out(request: ApiRequest, agent: Agent, row: AgentVersionRow) -> dict[str, Any]:
     version = row.version
-    copied = ("number", "kind", "argv", "parameter_schema", "environment", "outputs", "secrets", "tools", "slots", "wall_seconds", "memory_bytes",
-              "completion", "bundle_hash", "content_hash", "created_at")  # fmt: skip
+    copied = ("number", "kind", "argv", "parameter_schema", "environment", "inputs", "outputs", "secrets", "tools", "slots", "wall_seconds",
+              "memory_bytes", "completion", "bundle_hash", "content_hash", "created_at")  # fmt: skip
     return {
         "id": version.public_id,
         "uuid": version.pk,

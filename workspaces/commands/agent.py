@@ -2,9 +2,11 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from workspaces.access import Actor, Kind, Permission
+from workspaces.agent_inputs import Need
 from workspaces.agent_spec import refuse_spec
 from workspaces.audit import Draft, Refusal, command, digest
 from workspaces.commands.blob import StoredFile, keep_blobs
@@ -50,6 +52,7 @@ def publish_agent_version(
     parameter_schema: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     outputs: Sequence[Mapping[str, str]] = (),
+    inputs: Sequence[Need] = (),
     pools: Sequence[Pool] = (),
     secrets: Sequence[str] = (),
     tools: Sequence[str] = (),
@@ -72,6 +75,7 @@ def publish_agent_version(
         "environment": dict(environment or {}),
         "parameter_schema": dict(parameter_schema or {}),
         "outputs": [dict(output) for output in outputs],
+        "inputs": [asdict(need) for need in inputs],
         "slots": slots,
         "wall_seconds": wall_seconds,
         "memory_bytes": memory_bytes,
@@ -82,7 +86,9 @@ def publish_agent_version(
     refuse_spec(spec)
     agent = Agent.objects.select_for_update(no_key=True).get(pk=agent.pk)  # one next version at a time
     bundle_hash = digest(sorted([file.path, file.sha256, file.bytes, file.is_executable] for file in files))
-    content_hash = digest({**spec, "bundle": bundle_hash, "pools": sorted(pool.pk.hex for pool in pools)})
+    # A version that says nothing of inputs has the hash that it had before versions could.
+    hashed = {name: value for name, value in spec.items() if name != "inputs" or value}
+    content_hash = digest({**hashed, "bundle": bundle_hash, "pools": sorted(pool.pk.hex for pool in pools)})
     newest = agent.versions.order_by("-number").first()
     if newest is not None and newest.content_hash == content_hash:
         raise Refusal(f"This is what version {newest.number} of {agent.name} is already; nothing was published.")

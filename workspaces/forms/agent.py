@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 
+from workspaces.agent_inputs import Need, need_of
 from workspaces.forms.fields import FilesField, LinesField, NamesField, SchemaField, SlugField, paragraph, reason
 from workspaces.models import AgentVersion, Pool
 
@@ -34,6 +35,11 @@ class AgentVersionForm(forms.Form):
     parameter_schema = SchemaField(
         label="Parameters", help_text="JSON Schema, draft 2020-12, of an object. Empty: a run takes no parameters."
     )
+    inputs = LinesField(
+        required=False,
+        help_text="What a run needs, one a line: dataset or artifact, then perhaps a role (train, validation, holdout; of an artifact its kind),"
+        " such as dataset train or artifact model. A dataset of its own: dataset named self-play. What it can do without ends in optional.",
+    )
     outputs = LinesField(required=False, help_text="One a line: a pattern in outputs/, then perhaps its kind, such as model/*.json model.")
     environment = LinesField(required=False, help_text="One a line: NAME=value. Plain values only; secrets are named below.")
     pools = forms.MultipleChoiceField(
@@ -58,6 +64,12 @@ class AgentVersionForm(forms.Form):
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(key, pool.slug) for key, pool in self.by_key.items()]
 
+    def clean_inputs(self) -> list[Need]:
+        try:
+            return [need_of(line) for line in self.cleaned_data["inputs"]]
+        except ValueError as fault:
+            raise forms.ValidationError(str(fault)) from fault
+
     def clean_outputs(self) -> list[dict[str, str]]:
         outputs = []
         for line in self.cleaned_data["outputs"]:
@@ -77,6 +89,7 @@ class AgentVersionForm(forms.Form):
             "argv",
             "kind",
             "parameter_schema",
+            "inputs",
             "outputs",
             "environment",
             "secrets",

@@ -34,6 +34,7 @@ class AgentVersion(Owned):
     environment = models.JSONField(default=dict, blank=True)
     parameter_schema = models.JSONField(default=dict, blank=True)
     outputs = models.JSONField(default=list, blank=True, help_text="[{glob, name, kind}]")
+    inputs = models.JSONField(default=list, blank=True, help_text="what a run must be given, or may be: workspaces.agent_inputs")
     slots = models.PositiveSmallIntegerField(default=1)
     wall_seconds = models.PositiveIntegerField(default=3600)
     memory_bytes = models.BigIntegerField(null=True, blank=True)

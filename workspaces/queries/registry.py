@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, Sum
 
 from workspaces import ids, scope, store
+from workspaces.agent_inputs import Need, needs_from
 from workspaces.models import (
     Agent,
     AgentFile,
@@ -182,6 +183,11 @@ class AgentVersionRow:
     version: AgentVersion
     pools: list[str]
     files: list[AgentFile]
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What a run must be given, or may be."""
+        return needs_from(self.version.inputs)
 
     @property
     def command(self) -> str:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from labsite.examples.ground import AgentPlan, WorkspacePlan
+from workspaces.agent_inputs import Need
 from workspaces.units import MS_PER_HOUR
 
 Parameters = MappingProxyType[str, Any]
@@ -169,6 +170,7 @@ SELFPLAY_WORKER = AgentPlan(
             ),
         },
     ),
+    inputs=(Need("artifact", "checkpoint", required=False),),
 )
 POLICY_RUNNER = AgentPlan(
     wall_seconds=300,
@@ -195,6 +197,10 @@ POLICY_RUNNER = AgentPlan(
             "match_games": _whole(0, 10_000, 24, "Games against the network that training started from; 0 for none."),
             "benchmark": _text(FAST_LEARNING.slug, "Benchmark that the share of points is reported for."),
         },
+    ),
+    inputs=(
+        Need("dataset", "train"),
+        Need("artifact", "checkpoint", required=False),
     ),
 )
 ARENA_JUDGE = AgentPlan(
@@ -226,6 +232,7 @@ ARENA_JUDGE = AgentPlan(
             "benchmark": _text(ARENA.slug, "Benchmark that the rating is reported for."),
         },
     ),
+    inputs=(Need("artifact", "checkpoint"),),
 )
 AGENTS = (SELFPLAY_WORKER, POLICY_RUNNER, ARENA_JUDGE)
 

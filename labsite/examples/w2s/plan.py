@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from labsite.examples.ground import AgentPlan, WorkspacePlan
 from labsite.examples.w2s import schemas
+from workspaces.agent_inputs import Need
 from workspaces.units import MS_PER_HOUR
 
 
@@ -192,6 +193,11 @@ WEAK_LABELER = AgentPlan(
     bundle="weak_labeler",
     argv=("python", "train.py"),
     parameters=schemas.weak_labeler(accuracy=ACCURACY.slug, weak_labels=WEAK_LABELS.slug),
+    inputs=(
+        Need("dataset", "train"),
+        Need("dataset", "validation", required=False),
+        Need("artifact", "model", required=False),
+    ),
 )
 STRONG_A = AgentPlan(
     slug="strong-candidate-a",
@@ -201,6 +207,7 @@ STRONG_A = AgentPlan(
     bundle="strong_candidate_a",
     argv=("python", "train.py"),
     parameters=schemas.STRONG_A,
+    inputs=(Need("dataset", "train"),),
 )
 STRONG_B = AgentPlan(
     slug="strong-candidate-b",
@@ -210,6 +217,7 @@ STRONG_B = AgentPlan(
     bundle="strong_candidate_b",
     argv=("python", "train.py"),
     parameters=schemas.STRONG_B,
+    inputs=(Need("dataset", "train"),),
 )
 JUDGE = AgentPlan(
     slug="rubric-judge-v2",
@@ -219,6 +227,10 @@ JUDGE = AgentPlan(
     bundle="rubric_judge",
     argv=("python", "judge.py"),
     parameters=schemas.judge(trusted=PROMOTIONS.slug),
+    inputs=(
+        Need("dataset", "train"),
+        Need("dataset", "holdout"),
+    ),
 )
 FINDER = AgentPlan(
     slug="disagreement-finder",
@@ -228,6 +240,11 @@ FINDER = AgentPlan(
     bundle="disagreement_finder",
     argv=("python", "find.py"),
     parameters=schemas.DISAGREEMENT,
+    inputs=(
+        Need("dataset", "holdout"),
+        Need("artifact", "model"),
+        Need("artifact", "model"),
+    ),
 )
 EVALUATOR = AgentPlan(
     slug="holdout-evaluator",
@@ -237,6 +254,10 @@ EVALUATOR = AgentPlan(
     bundle="holdout_evaluator",
     argv=("python", "evaluate.py"),
     parameters=schemas.evaluator(accuracy=ACCURACY.slug),
+    inputs=(
+        Need("dataset", "holdout"),
+        Need("artifact"),
+    ),
 )
 GAP_EVALUATOR = AgentPlan(
     slug="gap-evaluator",
@@ -246,5 +267,12 @@ GAP_EVALUATOR = AgentPlan(
     bundle="gap_evaluator",
     argv=("python", "evaluate.py"),
     parameters=schemas.gap(benchmark=GAP.slug),
+    inputs=(
+        Need("dataset", "train"),
+        Need("dataset", "train"),
+        Need("dataset", "holdout"),
+        Need("artifact", "model"),
+        Need("artifact", "model"),
+    ),
 )
 AGENTS = (WEAK_LABELER, STRONG_A, STRONG_B, JUDGE, FINDER, EVALUATOR, GAP_EVALUATOR)

@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from labsite.examples.w2s import plan, rounds
+from workspaces.agent_inputs import Given, unmet
 
 AGENTS = {agent.slug: agent for agent in plan.AGENTS}
 HOLDOUTS = {plan.HOLDOUT, plan.DISAGREEMENT.slug}
@@ -66,3 +67,16 @@ def test_controls_have_a_benchmark_of_their_own_and_are_named_as_what_they_are()
         assert run.params.get("benchmark", run.benchmark) == run.benchmark, "what it scores, it scores where it was asked for"
     assert plan.CONTROL.slug != plan.WORKSPACE.objective_benchmark
     assert "Target 0" in plan.CONTROL.description
+
+
+def test_each_run_is_given_what_its_agent_says_that_it_needs() -> None:
+    roles = {entry.slug: entry.role for entry in plan.DATASETS} | {plan.DISAGREEMENT.slug: "holdout"}
+    roles |= {entry.first_window: "train" for entry in plan.GROWN}
+    for run in rounds.RUNS:
+        needs = AGENTS[run.agent].inputs
+        assert needs, run.agent
+        made_by = [next(other for other in rounds.RUNS if other.key == key) for key in run.models_of]
+        kinds = ["control" if other.params.get("shuffle_labels") else "model" for other in made_by]
+        given = [Given(slug, "dataset", roles[slug]) for slug in run.datasets]
+        given += [Given(key, "artifact", kind) for key, kind in zip(run.models_of, kinds, strict=True)]
+        assert unmet(needs, given) == [], run.key
