@@ -9,12 +9,13 @@ from django.http import QueryDict
 
 from runs.forms.parameters import PREFIX, as_text, parameter_fields, parameters_of
 from runs.launch import LaunchRequest
-from runs.queries.launch_choices import LaunchChoices, Pick, artifact_picks, dataset_pick, versions_of
+from runs.queries.launch_choices import OFFERED, LaunchChoices, Pick, artifact_picks, dataset_pick, versions_of
 from workspaces.agent_inputs import listed, needs_from
 from workspaces.models import AgentVersion
 from workspaces.units import MS_PER_HOUR
 
 MOST_NAMED = 100  # inputs that an address may name
+SHOWN = 60  # datasets at once; the others are looked for
 
 
 class Picks(forms.CheckboxSelectMultiple):
@@ -25,6 +26,11 @@ class Picks(forms.CheckboxSelectMultiple):
     def __init__(self) -> None:
         super().__init__()
         self.picks: dict[str, Pick] = {}
+        self.find: str | None = None  # what was looked for, where one can look
+        self.found = ""  # how many there are, where not all are shown
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        return super().get_context(name, value, attrs) | {"find": self.find, "found": self.found}
 
     def create_option(self, name: str, value: Any, *args: Any, **options: Any) -> dict[str, Any]:
         return super().create_option(name, value, *args, **options) | {"pick": self.picks[str(value)]}
@@ -65,6 +71,7 @@ class LaunchForm(forms.Form):
         self._choose("agent", choices.agents, "Choose an agent")
         self._choose("pool", choices.pools, "The default pool" if choices.default_pool else "Choose a pool")
         self._offer("datasets", self._with_named(choices.datasets))
+        self._narrow(self._given("find").strip())
         self._offer("artifacts", artifact_picks(self._named("artifacts")))
         versions = versions_of(self._given("agent"))
         self._choose("version", [(str(version.number), str(version.number)) for version in versions], "The newest")
@@ -115,6 +122,22 @@ class LaunchForm(forms.Form):
         needs = [need for need in needs_from(version.inputs) if need.required] if version else []
         if needs:
             self.fields["datasets"].help_text = f"This agent needs {listed(needs)}. {self.fields['datasets'].help_text}"
+
+    def _narrow(self, find: str) -> None:
+        """Show what is chosen and the first of what was found; the rest can be looked for, and stays a choice."""
+        field, chosen = self.fields["datasets"], set(self._named("datasets"))
+        widget = field.widget
+        assert isinstance(widget, Picks)
+        choices = list(widget.choices)
+        unchosen = [value for value, _ in choices if value not in chosen]
+        shown = chosen.union(unchosen[:SHOWN])
+        widget.choices = [(value, label) for value, label in choices if value in shown]
+        widget.find = find[:200]
+        if len(unchosen) > SHOWN:
+            of = f"{OFFERED:,} or more" if len(self.choices.datasets) >= OFFERED else f"{len(unchosen):,}"
+            widget.found = f"The first {SHOWN} of {of} are shown; look for the others by name."
+        elif find:
+            widget.found = f"{len(unchosen):,} found." if unchosen else "No dataset has this in its name or id."
 
     def _choose(self, name: str, choices: list[tuple[str, str]], empty: str = "") -> None:
         field = self.fields[name]

@@ -7,9 +7,11 @@ from django.db.models import QuerySet
 from runs.models import Artifact
 from runs.queries.artifact import RECORDS
 from workspaces import ids
-from workspaces.models import Agent, AgentVersion, Benchmark, Contract, DatasetVersion, Pool
+from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetVersion, Pool
+from workspaces.queries.registry import named_like
+from workspaces.text import is_storable
 
-OFFERED = 500  # of each kind; what is not offered can still be named in the address
+OFFERED = 500  # of each kind; what is not offered can still be looked for, and named in the address
 BESIDE = 50
 
 
@@ -38,10 +40,10 @@ class LaunchChoices:
     default_pool: str
 
 
-def launch_choices() -> LaunchChoices:
-    """Benchmarks with a contract, agents with a version, pools, and datasets by their newest versions, windows last."""
+def launch_choices(find: str = "") -> LaunchChoices:
+    """Benchmarks with a contract, agents with a version, pools, and datasets by their newest versions, windows last; of datasets those with
+    `find` in their name or slug. `name@` finds every version, `name@3` one."""
     pools = list(Pool.objects.select_related("engine").order_by("slug"))
-    newest = DatasetVersion.objects.select_related("dataset").order_by("dataset__slug", "-number").distinct("dataset__slug")[:OFFERED]
     return LaunchChoices(
         benchmarks=list(
             Benchmark.objects.filter(pk__in=Contract.objects.values("benchmark")).order_by("name").values_list("slug", "name")[:OFFERED]
@@ -53,9 +55,25 @@ def launch_choices() -> LaunchChoices:
             (pool.slug, pool.slug if pool.is_accepting and pool.engine.is_accepting else f"{pool.slug} (takes no new work)")
             for pool in pools
         ],
-        datasets=[_dataset_pick(version, version.dataset.slug) for version in sorted(newest, key=_place)],
+        datasets=_datasets(find.strip()),
         default_pool=next((pool.slug for pool in pools if pool.is_default), ""),
     )
+
+
+def _datasets(find: str) -> list[Pick]:
+    if not is_storable(find):
+        return []
+    text, at, number = find.rpartition("@") if "@" in find else (find, "", "")
+    rows = DatasetVersion.objects.select_related("dataset").order_by("dataset__slug", "-number")
+    rows = rows.filter(dataset__in=Dataset.objects.filter(named_like(text))) if text else rows
+    if not at:
+        return [_dataset_pick(version, version.dataset.slug) for version in sorted(rows.distinct("dataset__slug")[:OFFERED], key=_place)]
+    rows = rows.filter(number=int(number)) if _is_number(number) else rows
+    return [_dataset_pick(version, f"{version.dataset.slug}@{version.number}") for version in sorted(rows[:OFFERED], key=_place)]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 9
 
 
 def versions_of(agent: str) -> list[AgentVersion]:
@@ -66,11 +84,12 @@ def versions_of(agent: str) -> list[AgentVersion]:
 
 
 def dataset_pick(name: str) -> Pick | None:
-    """A dataset that was named with its version, such as `weak-labels@3`."""
-    slug, _, number = name.partition("@")
-    if not (number.isascii() and number.isdigit() and len(number) < 9):
+    """A dataset that was named, with its version as in `weak-labels@3` or by its newest."""
+    slug, at, number = name.partition("@")
+    if not is_storable(name) or (at and not _is_number(number)):
         return None
-    found = DatasetVersion.objects.filter(dataset__slug=slug, number=int(number)).select_related("dataset").first()
+    rows = DatasetVersion.objects.filter(dataset__slug=slug).select_related("dataset").order_by("-number")
+    found = (rows.filter(number=int(number)) if at else rows).first()
     return _dataset_pick(found, name) if found else None
 
 

@@ -27,11 +27,13 @@ OPTIONAL = frozenset({"gpu_hours", "datasets"})
 
 def run_launch(request: PageRequest) -> HttpResponseBase:
     """GET shows the form, filled from the address (`scores=<run>`: to score that run); POST with `act=check` looks, with `act=launch` launches.
-    Any other POST is a draft."""
+    Any other POST is a draft, `act=find` as well: `find` narrows the datasets that it offers."""
     scoring = score_launch(request.GET["scores"]) if request.method != "POST" and "scores" in request.GET else None
     given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else request.GET
     act = "" if is_fragment(request) else request.POST.get("act", "")
-    form = LaunchForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
+    form = LaunchForm(
+        given if given or request.method == "POST" else None, launch_choices(given.get("find", "")), is_draft=act not in ("check", "launch")
+    )
     if request.method != "POST":
         return _page(request, form, _look(form, request.user) if form.is_bound else None, scoring=scoring)
     if not form.is_valid():

@@ -70,7 +70,9 @@ def sweep_new(request: PageRequest) -> HttpResponseBase:
     a draft: looked at as far as it goes, without complaints about what comes next."""
     given = request.POST if request.method == "POST" else request.GET
     act = "" if is_fragment(request) else request.POST.get("act", "")
-    form = SweepForm(given if given or request.method == "POST" else None, launch_choices(), is_draft=act not in ("check", "launch"))
+    form = SweepForm(
+        given if given or request.method == "POST" else None, launch_choices(given.get("find", "")), is_draft=act not in ("check", "launch")
+    )
     if request.method != "POST":
         return _form(request, form)
     if not form.is_valid():

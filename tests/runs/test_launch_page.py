@@ -106,6 +106,52 @@ def test_the_api_and_a_sweep_refuse_it_too(laboratory: Laboratory) -> None:
     assert client.post(f"{base}/runs", json.dumps(asked), content_type="application/json").status_code == 201
 
 
+PICK = re.compile(r'name="datasets"\s+value="([^"]+)"([^>]*)')
+
+
+def picks(body: str) -> dict[str, bool]:
+    """The datasets that the form offers, and whether each is chosen."""
+    return {value: "checked" in rest for value, rest in PICK.findall(body)}
+
+
+def test_one_of_hundreds_of_datasets_is_found_by_a_part_of_its_name_and_what_is_chosen_stays(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        for number in range(1, 71):
+            make_dataset_version(laboratory.owner, f"games-{number:03d}", content=f"a,b\n{number},0\n".encode())
+    client = client_of(laboratory.owner)
+    first = client.get(ADDRESS).content.decode()
+    assert len(picks(first)) == 60
+    assert "The first 60 of 71 are shown; look for the others by name." in first
+    draft = ASKED | {"datasets": ["games-069"], "act": "find", "find": "GAMES-07"}
+    for answer in (client.post(ADDRESS, draft), client.get(ADDRESS, draft)):
+        body = answer.content.decode()
+        assert answer.status_code == 200
+        assert picks(body) == {"games-069": True, "games-070": False}
+        assert "1 found." in body
+        assert 'value="GAMES-07"' in body
+        assert 'value="to see"' in body
+    nothing = client.get(ADDRESS, {"find": "no such"}).content.decode()
+    assert "No dataset has this in its name or id." in nothing
+    # What was looked for last does not bear on what may be launched.
+    assert client.post(ADDRESS, draft | {"act": "launch"}).status_code == 303
+    with laboratory.opened():
+        assert [entry.slug for entry in Run.objects.get().inputs.all()] == ["games-069"]
+
+
+def test_every_version_of_a_dataset_is_found_by_its_name_with_an_at(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        dataset = Dataset.objects.get(slug="table")
+        for number in range(2, 13):
+            file = receive_file("table.csv", [f"a,b\n{number},0\n".encode()])
+            import_dataset_version(actor=laboratory.owner, dataset=dataset, role="train", files=[file])
+    client = client_of(laboratory.owner)
+    assert list(picks(client.get(ADDRESS, {"find": "table"}).content.decode())) == ["table"]
+    assert list(picks(client.get(ADDRESS, {"find": "table@"}).content.decode())) == [f"table@{number}" for number in range(12, 0, -1)]
+    assert list(picks(client.get(ADDRESS, {"find": "tab@3"}).content.decode())) == ["table@3"]
+    chosen = client.get("/workspaces/lab/sweeps/new/", {"find": "nowhere", "datasets": ["table@2"]}).content.decode()
+    assert picks(chosen) == {"table@2": True}
+
+
 def test_refused_launch_keeps_the_input_and_shows_the_arithmetic(laboratory: Laboratory) -> None:
     response = client_of(laboratory.owner).post(ADDRESS, ASKED | {"act": "launch", "gpu_hours": "101", "name": "too much"})
     body = response.content.decode()

@@ -48,7 +48,7 @@ class AgentRow:
 
 
 def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[BenchmarkRow]:
-    page = newest_first(Benchmark.objects.filter(_named(text)), cursor=cursor, size=size)
+    page = newest_first(Benchmark.objects.filter(named_like(text)), cursor=cursor, size=size)
     contracts = Contract.objects.filter(benchmark__in=page.items).select_related("holdout__dataset")
     newest = {row.benchmark_id: row for row in contracts.order_by("benchmark_id", "-version").distinct("benchmark_id")}
     return Page(items=[BenchmarkRow(benchmark, newest.get(benchmark.pk)) for benchmark in page.items], next=page.next)
@@ -56,7 +56,7 @@ def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[
 
 def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50, folds_windows: bool = False) -> Page[DatasetRow]:
     """Newest first. With `folds_windows` a live dataset stands for the windows that were cut off it, unless a text is looked for."""
-    rows = Dataset.objects.filter(_named(text))
+    rows = Dataset.objects.filter(named_like(text))
     page = newest_first(rows.filter(window_of=None) if folds_windows and not text else rows, cursor=cursor, size=size)
     versions = DatasetVersion.objects.filter(dataset__in=page.items)
     newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
@@ -75,13 +75,14 @@ def _grown(live: list[Dataset]) -> dict[uuid.UUID, tuple[int, int, int]]:
 
 
 def agent_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[AgentRow]:
-    page = newest_first(Agent.objects.filter(_named(text)), cursor=cursor, size=size)
+    page = newest_first(Agent.objects.filter(named_like(text)), cursor=cursor, size=size)
     versions = AgentVersion.objects.filter(agent__in=page.items)
     newest = {row.agent_id: row for row in versions.order_by("agent_id", "-number").distinct("agent_id")}
     return Page(items=[AgentRow(agent, newest.get(agent.pk)) for agent in page.items], next=page.next)
 
 
-def _named(text: str) -> Q:
+def named_like(text: str) -> Q:
+    """Rows with the text in their name or slug; all of them where there is none."""
     return Q(name__icontains=text[:200]) | Q(slug__icontains=text[:200]) if text else Q()
 
 
