@@ -49,7 +49,9 @@ def test_on_a_phone_without_script(visit: Visit, laboratory: Laboratory) -> None
     page = visitor.page
     visitor.go(FORM)
     find = page.get_by_label("Look for datasets by name or id")
-    assert (find.bounding_box() or {})["width"] > 150
+    box = find.bounding_box()
+    assert box is not None
+    assert box["width"] > 150
     find.fill("window-69")
     find.press("Enter")
     visitor.reads("1 found.")
