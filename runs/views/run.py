@@ -72,6 +72,7 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         return _tab_part(request, found, tab)
     state, inputs = state_of(found), inputs_shown(found)
     figures = figures_of(found, state.attempts)
+    withdrawn_by = withdrawals_on("run", found.pk)
     context = _live(request.workspace, state, tab, is_part=False) | {
         "tabs": TABS,
         "tab_template": f"runs/run_{tab}.html",
@@ -81,8 +82,8 @@ def run_page(request: PageRequest, run: str) -> HttpResponseBase:
         "newest_contract": figures.newest_contract,
         "may_cancel": may_cancel(request.actor, request.rights, found),
         "may_declare_lost": state.is_unanswered and may_declare_lost(request.rights, found),
-        "may_score": _may_score(request, state, figures.outputs.count),
-        "withdrawn_by": withdrawals_on("run", found.pk),
+        "may_score": not withdrawn_by and _may_score(request, state, figures.outputs.count),
+        "withdrawn_by": withdrawn_by,
         "once": form_key(request),
         "may_retry": found.is_terminal and request.rights.allows(Permission.LAUNCH_RUN, Kind.RUN),
         "again_query": launch_query(found, inputs),
