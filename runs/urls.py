@@ -13,6 +13,7 @@ from runs.views import (
     failure,
     home,
     launch,
+    lineage,
     log,
     metric,
     override,
@@ -32,7 +33,25 @@ from workspaces.views import dataset as registered_dataset
 from workspaces.views import live_dataset
 from workspaces.views import pool as bound_pool
 
+# What has a lineage: its address, and the kind that a reader must be allowed to see.
+LINEAGES = (
+    ("runs/<str:run>", "run", Kind.RUN),
+    ("evaluations/<str:evaluation>", "evaluation", Kind.EVALUATION),
+    ("artifacts/<str:artifact>", "artifact", Kind.ARTIFACT),
+    ("datasets/<str:dataset>/versions/<str:version>", "dataset", Kind.DATASET),
+    ("agents/<str:agent>/versions/<str:agentversion>", "agent", Kind.AGENT),
+    ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
+)
+
 urlpatterns = [
+    *(
+        page(f"{place}/lineage/", lineage.PAGES[noun], name=f"{noun}-lineage", needs=Permission.VIEW, kind=kind)
+        for place, noun, kind in LINEAGES
+    ),
+    *(
+        page(f"{place}/lineage/prov.json", lineage.DOCUMENTS[noun], name=f"{noun}-prov", needs=Permission.VIEW, kind=kind)
+        for place, noun, kind in LINEAGES
+    ),
     site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
     page(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from django.db import models
 
 from runs.models import Artifact, Evaluation, Run, RunInput
-from workspaces.models import AgentVersion, Approval, Contract, DatasetPiece, DatasetVersion
+from workspaces.models import AgentVersion, Approval, ApprovalVote, Contract, DatasetPiece, DatasetVersion
 
 
 class Relation(StrEnum):
@@ -34,6 +34,8 @@ class NodeKind(StrEnum):
 
 # What content flows along: by these a fault in a source reaches what was made of it. Who did it and who allowed it are not made of anything.
 CONTENT = frozenset({Relation.USED, Relation.GENERATED_BY, Relation.DERIVED_FROM})
+# What a run has read without having declared it.
+DOUBTFUL: frozenset[NodeKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +70,5 @@ EDGES = (
     Edge(R.ASSOCIATED_WITH, K.RUN, K.PERSON, Run, "id", "requested_by_id"),
     Edge(R.INFORMED_BY, K.RUN, K.RUN, Run, "id", "retry_of_id"),
     Edge(R.INFORMED_BY, K.RUN, K.APPROVAL, Approval, "subject_id", "id", subject="run"),
+    Edge(R.ASSOCIATED_WITH, K.APPROVAL, K.PERSON, ApprovalVote, "approval_id", "person_id"),
 )

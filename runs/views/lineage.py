@@ -1,0 +1,113 @@
+"""Where something came from, and what rests on it: as graph and table, and as PROV-JSON."""
+
+import json
+from collections.abc import Callable
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import render
+
+from runs.models import Artifact, Evaluation, Run
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.lineage_graph import ASKED, graph_of, groups_of
+from runs.queries.lineage_nodes import describe, words_of
+from runs.queries.lineage_rows import kinds_in, rows_of
+from runs.queries.prov import prov_document
+from workspaces.models import Agent, Benchmark, Dataset, NotFound
+from workspaces.pages import PageRequest
+from workspaces.queries.registry import find_agent_version, find_contract, find_version
+
+Find = Callable[..., Node]
+View = Callable[..., HttpResponseBase]
+
+
+def _run(run: str) -> Node:
+    return Node(NodeKind.RUN, Run.objects.find(run).pk)
+
+
+def _evaluation(evaluation: str) -> Node:
+    return Node(NodeKind.EVALUATION, Evaluation.objects.find(evaluation).pk)
+
+
+def _artifact(artifact: str) -> Node:
+    return Node(NodeKind.ARTIFACT, Artifact.objects.find(artifact).pk)
+
+
+def _dataset(dataset: str, version: str) -> Node:
+    return Node(NodeKind.DATASET_VERSION, find_version(Dataset.objects.find(dataset), version).pk)
+
+
+def _agent(agent: str, agentversion: str) -> Node:
+    return Node(NodeKind.AGENT_VERSION, find_agent_version(Agent.objects.find(agent), agentversion).pk)
+
+
+def _benchmark(benchmark: str, contract: str) -> Node:
+    found = Benchmark.objects.find(benchmark)
+    if not contract.isdecimal() or len(contract) > 9:
+        raise NotFound("contract")
+    return Node(NodeKind.CONTRACT, find_contract(found, int(contract)).pk)
+
+
+def _lineage(request: PageRequest, start: Node) -> HttpResponseBase:
+    """`way=down`: what rests on it; `group=<key>`, `kind=<kind>`: only these in the table; `from=<n>`: the page after so many."""
+    way = _way(request)
+    found = walk([start], way)
+    slug = request.workspace.slug
+    groups = groups_of(found, request.rights)
+    text = request.GET.get("from", "")
+    begin = int(text) if text.isdecimal() and len(text) < 7 else 0
+    group, kind = request.GET.get("group", "")[:120], request.GET.get("kind", "")[:40]
+    rows = rows_of(found, way, groups, request.rights, slug, group=group, kind=kind, start=begin)
+    context = {
+        "start": describe([start], request.rights, slug)[start],
+        "start_kind": words_of(start.kind),
+        "way": ASKED[way],
+        "found_count": len(found.distance) - 1,
+        "is_whole": found.is_whole,
+        "graph": graph_of(found, way, groups, request.rights, slug),
+        "rows": rows,
+        "group": group,
+        "kind": kind,
+        "kinds": [(kind.value, count, words_of(kind, count)) for kind, count in kinds_in(found)],
+        "first": begin + 1,
+        "last": begin + len(rows.rows),
+    }
+    return render(request, "runs/lineage.html", context)
+
+
+def _prov(request: PageRequest, start: Node) -> HttpResponseBase:
+    way = _way(request)
+    document = prov_document(walk([start], way), request.rights, request.workspace)
+    response = HttpResponse(json.dumps(document, ensure_ascii=False, indent=1), content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{start.kind}-{start.id.hex[-8:]}-{ASKED[way]}.prov.json"'
+    return response
+
+
+def _way(request: PageRequest) -> Way:
+    return Way.DOWN if request.GET.get("way") == ASKED[Way.DOWN] else Way.UP
+
+
+def _page(find: Find) -> View:
+    def shown(request: PageRequest, **captured: str) -> HttpResponseBase:
+        return _lineage(request, find(**captured))
+
+    return shown
+
+
+def _document(find: Find) -> View:
+    def taken(request: PageRequest, **captured: str) -> HttpResponseBase:
+        return _prov(request, find(**captured))
+
+    return taken
+
+
+FINDS: dict[str, Find] = {
+    "run": _run,
+    "evaluation": _evaluation,
+    "artifact": _artifact,
+    "dataset": _dataset,
+    "agent": _agent,
+    "benchmark": _benchmark,
+}
+PAGES = {noun: _page(find) for noun, find in FINDS.items()}
+DOCUMENTS = {noun: _document(find) for noun, find in FINDS.items()}
