@@ -10,6 +10,7 @@ from runs.commands.harvest import LACKING, Harvest, evaluate, keep
 from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.run import end
+from runs.commands.undeclared import note_undeclared
 from runs.commands.withdrawal import spread
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, Run, Watch
@@ -59,6 +60,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     if run.status == RunStatus.CANCELLING and is_lost:
         status, code = RunStatus.CANCELLED, "cancelled"
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
+    note_undeclared(event, run)
     if status == RunStatus.SUCCEEDED:
         evaluate(event, run, harvest.scores)
         if not harvest.is_bare:

@@ -1,8 +1,9 @@
 """Withdrawing something and everything that rests on it, and taking that back (M9). Marks are written, nothing is changed or deleted."""
 
+from django.db.models import Q
 from django.utils import timezone
 
-from runs.models import Run
+from runs.models import Run, UndeclaredInput
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, reached_by
@@ -10,7 +11,6 @@ from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command, digest
 from workspaces.models import Withdrawal, WithdrawnObject
-from workspaces.queries.withdrawal import marked
 from workspaces.verbs import Verb
 
 
@@ -61,16 +61,20 @@ def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reaso
 
 
 def spread(event: Draft, run: Run) -> None:
-    """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too."""
-    if not marked(NodeKind.RUN).filter(object_id=run.pk).exists():
+    """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, and a run
+    that has read something withdrawn without having declared it."""
+    besides = UndeclaredInput.objects.filter(run=run).values_list("dataset_version", "artifact")
+    sources = {key for keys in besides for key in keys if key is not None}
+    marks = WithdrawnObject.objects.filter(withdrawal__undone_at=None).select_related("withdrawal")
+    found = list(marks.filter(Q(kind=NodeKind.RUN, object_id=run.pk) | Q(object_id__in=sources)).order_by("distance", "pk"))
+    if not found:
         return
     start = Node(NodeKind.RUN, run.pk)
     made = walk([start], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
-    for mark in WithdrawnObject.objects.filter(kind=NodeKind.RUN, object_id=run.pk, withdrawal__undone_at=None).select_related(
-        "withdrawal"
-    ):
+    for mark in found:
         known = {(kind, key) for kind, key in mark.withdrawal.objects_marked.values_list("kind", "object_id")}
-        fresh = {node: mark.distance + steps for node, steps in made.items() if (node.kind, node.id) not in known}
+        away = 0 if mark.object_id == run.pk else 2  # the reading stands between
+        fresh = {node: mark.distance + away + steps for node, steps in made.items() if (node.kind, node.id) not in known}
         _mark(event, mark.withdrawal, fresh)
 
 

@@ -8,6 +8,7 @@ from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
+from runs.models.undeclared import UndeclaredInput
 
 __all__ = [
     "Artifact",
@@ -27,5 +28,6 @@ __all__ = [
     "RunInput",
     "RunLine",
     "Sweep",
+    "UndeclaredInput",
     "Watch",
 ]

@@ -9,6 +9,8 @@ from runs.pools.base import PoolError, path_parts
 from runs.pools.values import MalformedError, integer, mapping, number, optional_integer, optional_number, optional_text, text
 
 MAX_NAME = 250
+MAX_URI = 1000
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _CURRENCY = re.compile(r"[A-Z]{3}\Z")
 
 Fields: TypeAlias = dict[str, object]
@@ -42,6 +44,15 @@ class Score:
     value: float
     stderr: float | None
     samples: int | None
+
+
+@dataclass(frozen=True)
+class Input:
+    """The run has read something that it had not declared: where it lies, its SHA-256 in hex (one of them at least), and what it is."""
+
+    uri: str
+    sha256: str
+    what: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ class Unknown:
     body: Fields
 
 
-Event: TypeAlias = Artifact | DatasetFile | Score | MemoryRead | MemoryWrite | ApiSpend | Progress | Note | Done | Unknown
+Event: TypeAlias = Artifact | DatasetFile | Score | Input | MemoryRead | MemoryWrite | ApiSpend | Progress | Note | Done | Unknown
 
 
 def read_event(found: Fields) -> Event:
@@ -139,6 +150,15 @@ def _score(found: Fields) -> Score:
     return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples)
 
 
+def _input(found: Fields) -> Input:
+    uri, sha256 = optional_text(found, "uri", most=MAX_URI), optional_text(found, "sha256", most=64).lower()
+    if sha256 and not _SHA256.match(sha256):
+        raise MalformedError("sha256 is not 64 hex digits")
+    if not uri and not sha256:
+        raise MalformedError("uri and sha256 are both missing")
+    return Input(uri, sha256, optional_text(found, "what", most=MAX_NAME))
+
+
 def _memory_read(found: Fields) -> MemoryRead:
     return MemoryRead(_name(found, "entry"), optional_text(found, "trust", most=MAX_NAME))
 
@@ -172,6 +192,7 @@ _READERS: dict[str, Callable[[Fields], Event]] = {
     "artifact": _artifact,
     "dataset": _dataset,
     "score": _score,
+    "input": _input,
     "memory_read": _memory_read,
     "memory_write": _memory_write,
     "api_spend": _api_spend,

@@ -151,7 +151,7 @@ def _rows_of(model: type[Row], closed_runs: Collection[uuid.UUID]) -> "Callable[
                 return everything.exclude(dataset__egress=CLOSED)
             case "runs.RunLine":
                 return everything.exclude(attempt__run__in=closed_runs)
-            case "runs.Failure":
+            case "runs.Failure" | "runs.UndeclaredInput":
                 return everything.exclude(run__in=closed_runs)
             case "runs.FailureGroup":
                 return everything.exclude(pk__in=groups_of(closed_runs))

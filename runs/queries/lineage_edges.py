@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from django.db import models
 
-from runs.models import Artifact, Evaluation, Run, RunInput
+from runs.models import Artifact, Evaluation, Run, RunInput, UndeclaredInput
 from workspaces.models import AgentVersion, Approval, ApprovalVote, Contract, DatasetPiece, DatasetVersion
 
 
@@ -30,12 +30,13 @@ class NodeKind(StrEnum):
     CONTRACT = "contract"
     APPROVAL = "approval"
     PERSON = "person"
+    UNDECLARED = "undeclared_input"
 
 
 # What content flows along: by these a fault in a source reaches what was made of it. Who did it and who allowed it are not made of anything.
 CONTENT = frozenset({Relation.USED, Relation.GENERATED_BY, Relation.DERIVED_FROM})
 # What a run has read without having declared it.
-DOUBTFUL: frozenset[NodeKind] = frozenset()
+DOUBTFUL = frozenset({NodeKind.UNDECLARED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ EDGES = (
     Edge(R.USED, K.RUN, K.DATASET_VERSION, RunInput, "run_id", "dataset_version_id"),
     Edge(R.USED, K.RUN, K.ARTIFACT, RunInput, "run_id", "artifact_id"),
     Edge(R.USED, K.RUN, K.AGENT_VERSION, Run, "id", "agent_version_id"),
+    Edge(R.USED, K.RUN, K.UNDECLARED, UndeclaredInput, "run_id", "id"),
+    Edge(R.DERIVED_FROM, K.UNDECLARED, K.DATASET_VERSION, UndeclaredInput, "id", "dataset_version_id"),
+    Edge(R.DERIVED_FROM, K.UNDECLARED, K.ARTIFACT, UndeclaredInput, "id", "artifact_id"),
     Edge(R.GENERATED_BY, K.ARTIFACT, K.RUN, Artifact, "id", "run_id"),
     Edge(R.GENERATED_BY, K.EVALUATION, K.RUN, Evaluation, "id", "run_id"),
     Edge(R.DERIVED_FROM, K.EVALUATION, K.ARTIFACT, Evaluation, "id", "subject_artifact_id"),

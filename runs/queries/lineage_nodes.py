@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation, Run, UndeclaredInput
 from runs.queries.lineage import Node
 from runs.queries.lineage_edges import NodeKind
 from workspaces.access import Kind, Permission, Rights
@@ -27,6 +27,7 @@ SEEN_AS: dict[NodeKind, Kind] = {
     K.AGENT_VERSION: Kind.AGENT,
     K.CONTRACT: Kind.BENCHMARK,
     K.APPROVAL: Kind.APPROVAL,
+    K.UNDECLARED: Kind.RUN,
 }
 # One and many, as people say it.
 WORDS: dict[NodeKind, tuple[str, str]] = {
@@ -38,6 +39,7 @@ WORDS: dict[NodeKind, tuple[str, str]] = {
     K.CONTRACT: ("contract", "contracts"),
     K.APPROVAL: ("decision", "decisions"),
     K.PERSON: ("person", "people"),
+    K.UNDECLARED: ("undeclared input", "undeclared inputs"),
 }
 LINEAGE_PAGES: dict[NodeKind, str] = {
     K.RUN: "run-lineage",
@@ -49,6 +51,7 @@ LINEAGE_PAGES: dict[NodeKind, str] = {
 }
 NOT_ISOLATED = "not isolated: what else it read is not known"
 NOT_DECLARED = "not declared"
+UNDECLARED_FIELDS = tuple(field.name for field in UndeclaredInput._meta.concrete_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,21 @@ def _people(keys: list[uuid.UUID], workspace: str) -> Rows:
         yield row.pk, Described(label=row.label, url=address, public_id=f"person_{row.pk.hex}", attributes={"username": row.username})
 
 
+def _undeclared(keys: list[uuid.UUID], workspace: str) -> Rows:
+    for row in UndeclaredInput.objects.filter(pk__in=keys).select_related("run").only(*UNDECLARED_FIELDS, "run__name"):
+        yield (
+            row.pk,
+            Described(
+                label=row.name,
+                url=f"{reverse('run', args=[workspace, row.run.public_id])}?tab=files",
+                when=row.created_at,
+                doubt=NOT_DECLARED,
+                public_id=row.public_id,
+                attributes={"kind": row.kind, "uri": row.uri or None, "what": row.what or None, "sha256": row.sha256 or None},
+            ),
+        )
+
+
 READERS: dict[NodeKind, Callable[[list[uuid.UUID], str], Rows]] = {
     K.RUN: _runs,
     K.EVALUATION: _evaluations,
@@ -247,4 +265,5 @@ READERS: dict[NodeKind, Callable[[list[uuid.UUID], str], Rows]] = {
     K.CONTRACT: _contracts,
     K.APPROVAL: _approvals,
     K.PERSON: _people,
+    K.UNDECLARED: _undeclared,
 }

@@ -17,6 +17,8 @@ WORDS: dict[tuple[Relation, NodeKind, NodeKind], tuple[str, str]] = {
     (R.ATTRIBUTED_TO, K.AGENT_VERSION, K.PERSON): ("published {}", "published by {}"),
     (R.ASSOCIATED_WITH, K.RUN, K.PERSON): ("asked for {}", "asked for by {}"),
     (R.ASSOCIATED_WITH, K.APPROVAL, K.PERSON): ("voted on {}", "voted on by {}"),
+    (R.DERIVED_FROM, K.UNDECLARED, K.DATASET_VERSION): ("has the content of {}", "the content of {}"),
+    (R.DERIVED_FROM, K.UNDECLARED, K.ARTIFACT): ("has the content of {}", "the content of {}"),
     (R.INFORMED_BY, K.RUN, K.RUN): ("was tried again as {}", "a retry of {}"),
     (R.INFORMED_BY, K.RUN, K.APPROVAL): ("decided on {}", "was decided on by {}"),
 }

@@ -33,6 +33,7 @@ from runs.queries.run_page import (
     stamp_of_rows,
     state_of,
 )
+from runs.queries.undeclared import undeclared_inputs
 from runs.views.live import live, live_since
 from runs.views.log import log_context
 from runs.views.metric import metrics_context
@@ -200,7 +201,12 @@ def _of_tab(request: PageRequest, state: RunState, tab: str) -> dict[str, Any]:
         case "metrics":
             return metrics_context(request, run)
         case "files":
-            return {"artifacts": artifacts_of(run), "lines": lines_of(state.attempts), "uses": uses_of_run(run)}
+            return {
+                "artifacts": artifacts_of(run),
+                "lines": lines_of(state.attempts),
+                "uses": uses_of_run(run),
+                "undeclared": undeclared_inputs(run),
+            }
         case "certificate":
             return {"checks": checks(run.certificate.lines)}
         case "cost":
