@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.http import urlencode
 
-from runs.graph import Drawing, Placed, Tie, draw
+from runs.graph import Drawing, Placed, Tie, draw, fitted
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.artifact import RECORDS
 from runs.queries.lineage import Lineage, Node, Way
@@ -21,6 +21,7 @@ MOST_BOXES = 60
 MOST_COLUMNS = 8
 MOST_ROWS = 12  # boxes in a column
 ALIKE = 4  # so many that stand alike are one box
+RECORDS_END = "-records"  # of the key of a group of these
 ASKED = {Way.UP: "up", Way.DOWN: "down"}  # how an address says which way
 
 
@@ -31,6 +32,7 @@ class Box:
     kind: NodeKind | None
     title: str
     label: str
+    shown: str  # of the label, as far as there is room
     url: str
     doubt: str
     is_start: bool
@@ -53,6 +55,7 @@ class Group:
 
     key: str
     words: tuple[str, str]  # what one is called, and many
+    is_record: bool = False  # log and lines, which every run leaves of itself
 
 
 def groups_of(found: Lineage, rights: Rights) -> dict[Node, Group]:
@@ -61,7 +64,7 @@ def groups_of(found: Lineage, rights: Rights) -> dict[Node, Group]:
     groups: dict[Node, Group] = {}
     for node, distance in found.distance.items():
         name, words = named.get(node, ("", (words_of(node.kind), words_of(node.kind, 2))))
-        groups[node] = Group(f"{distance}-{node.kind}-{name}".rstrip("-"), words)
+        groups[node] = Group(f"{distance}-{node.kind}-{name}".rstrip("-"), words, name.endswith(RECORDS_END))
     return groups
 
 
@@ -76,7 +79,7 @@ def graph_of(found: Lineage, way: Way, groups: Mapping[Node, Group], rights: Rig
     for column in _columns(found):
         keys: dict[str, list[Node]] = {}
         for node in column:
-            folds = sizes[groups[node].key] >= ALIKE and found.distance[node] > 0
+            folds = sizes[groups[node].key] >= (2 if groups[node].is_record else ALIKE) and found.distance[node] > 0
             keys.setdefault(groups[node].key if folds else _key(node), []).append(node)
         names = list(keys)
         if len(names) > MOST_ROWS:
@@ -133,12 +136,14 @@ def _box(
     if told is not None:
         further = f"{told.lineage_url}?way={asked}" if goes_on and not is_start and told.lineage_url else ""
         url = "" if is_start else told.url
-        return Box(kind, words_of(kind), told.label, url, told.doubt, is_start, is_fold=False, goes_on=further, place=place)
+        return Box(
+            kind, words_of(kind), told.label, fitted(told.label), url, told.doubt, is_start, is_fold=False, goes_on=further, place=place
+        )
     is_one_kind = groups[nodes[0]].key == key
     title = words_of(kind, 2) if is_one_kind else "further"
     label = plural(len(nodes), *groups[nodes[0]].words) if is_one_kind else f"{len(nodes):,} more at this distance"
     url = f"?{urlencode({'way': asked, 'group': key})}#table"
-    return Box(kind if is_one_kind else None, title, label, url, "", is_start, is_fold=True, goes_on="", place=place)
+    return Box(kind if is_one_kind else None, title, label, fitted(label), url, "", is_start, is_fold=True, goes_on="", place=place)
 
 
 def _ties(found: Lineage, way: Way, box_of: Mapping[Node, str]) -> list[Tie]:
@@ -168,7 +173,7 @@ def _names(keys: Mapping[NodeKind, list[uuid.UUID]]) -> dict[Node, tuple[str, tu
     rows = Artifact.objects.filter(pk__in=keys.get(NodeKind.ARTIFACT, ()) if made else ())
     for pk, kind, agent, name in rows.values_list("pk", "kind", "run__agent_id", "run__agent__name"):
         what = ("log or record", "logs and records") if kind in RECORDS else ("artifact", "artifacts")
-        group = f"{agent.hex}-records" if kind in RECORDS else agent.hex
+        group = f"{agent.hex}{RECORDS_END}" if kind in RECORDS else agent.hex
         named[Node(NodeKind.ARTIFACT, pk)] = (group, (f"{what[0]} of {name}", f"{what[1]} of {name}"))
     scores = Evaluation.objects.filter(pk__in=keys.get(NodeKind.EVALUATION, ()))
     for pk, benchmark, name in scores.values_list("pk", "benchmark_id", "benchmark__name"):

@@ -1,5 +1,6 @@
 """A walk as a table, a page of it at a time: each thing with what it is to one nearer by, in words and by its PROV relation."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from runs.queries.lineage_words import words_of_link
 from workspaces.access import Rights
 
 ROWS = 50
+RECORD, RECORD_WORDS = "record", "logs and records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,15 @@ def rows_of(
     kind: str = "",
     start: int = 0,
 ) -> Rows:
-    """What was found but where the walk began, the nearest first; only of one group, or of one kind, where asked."""
+    """What was found but where the walk began, the nearest first; only of one group, or of one kind, where asked. Logs and records of runs are
+    a kind of their own here, and shown only where they are asked for."""
     nodes = [
         node
         for node, distance in found.distance.items()
-        if distance > 0 and (not group or group in (groups[node].key, str(distance))) and (not kind or node.kind == kind)
+        if distance > 0
+        and (not group or group in (groups[node].key, str(distance)))
+        and (not kind or kind == kind_of(node, groups))
+        and (group or kind or not groups[node].is_record)
     ]
     shown = nodes[start : start + ROWS]
     links = _nearer(found, way, shown)
@@ -61,13 +67,17 @@ def rows_of(
     return Rows(rows, len(nodes), start + ROWS if len(nodes) > start + ROWS else None)
 
 
-def kinds_in(found: Lineage) -> list[tuple[NodeKind, int]]:
-    """How many of each kind were found, besides where the walk began."""
-    counts: dict[NodeKind, int] = {}
-    for node, distance in found.distance.items():
-        if distance > 0:
-            counts[node.kind] = counts.get(node.kind, 0) + 1
-    return sorted(counts.items(), key=lambda item: list(NodeKind).index(item[0]))
+def kind_of(node: Node, groups: Mapping[Node, Group]) -> str:
+    return RECORD if groups[node].is_record else node.kind.value
+
+
+def kinds_in(found: Lineage, groups: Mapping[Node, Group]) -> list[tuple[str, int, str]]:
+    """(kind, how many, what they are called) of what was found besides where the walk began."""
+    counts = Counter(kind_of(node, groups) for node, distance in found.distance.items() if distance > 0)
+    order = [*NodeKind, RECORD]
+    return [
+        (kind, counts[kind], RECORD_WORDS if kind == RECORD else words_of(NodeKind(kind), counts[kind])) for kind in order if counts[kind]
+    ]
 
 
 def _near(link: Link, way: Way) -> Node:

@@ -11,7 +11,7 @@ from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_graph import ASKED, graph_of, groups_of
 from runs.queries.lineage_nodes import describe, words_of
-from runs.queries.lineage_rows import kinds_in, rows_of
+from runs.queries.lineage_rows import RECORD, kinds_in, rows_of
 from runs.queries.prov import prov_document
 from workspaces.models import Agent, Benchmark, Dataset, NotFound
 from workspaces.pages import PageRequest
@@ -58,17 +58,19 @@ def _lineage(request: PageRequest, start: Node) -> HttpResponseBase:
     begin = int(text) if text.isdecimal() and len(text) < 7 else 0
     group, kind = request.GET.get("group", "")[:120], request.GET.get("kind", "")[:40]
     rows = rows_of(found, way, groups, request.rights, slug, group=group, kind=kind, start=begin)
+    kinds = kinds_in(found, groups)
     context = {
         "start": describe([start], request.rights, slug)[start],
         "start_kind": words_of(start.kind),
         "way": ASKED[way],
-        "found_count": len(found.distance) - 1,
+        "found_count": sum(count for name, count, _ in kinds if name != RECORD),
+        "walked_count": len(found.distance),
         "is_whole": found.is_whole,
         "graph": graph_of(found, way, groups, request.rights, slug),
         "rows": rows,
         "group": group,
         "kind": kind,
-        "kinds": [(kind.value, count, words_of(kind, count)) for kind, count in kinds_in(found)],
+        "kinds": kinds,
         "first": begin + 1,
         "last": begin + len(rows.rows),
     }
