@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.commands.failure import Evidence, file_failure
 from runs.lifecycle import RunStatus
-from runs.models import Artifact, Attempt, Evaluation, FailureGroup, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Watch
+from runs.models import Artifact, Attempt, Evaluation, FailureGroup, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Sweep, Watch
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -74,6 +74,15 @@ def score_runs(event: Draft, /, *, actor: Actor, scores: dict[Run, tuple[float, 
     ]
     Evaluation.objects.bulk_create(made)
     event.created(made[0])
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def number_members(event: Draft, /, *, actor: Actor, sweep: Sweep, runs: Sequence[Run]) -> None:
+    """Make runs the members 1, 2, … of a sweep."""
+    for number, run in enumerate(runs, start=1):
+        run.sweep, run.sweep_member = sweep, number
+    event.changing(runs[0])
+    Run.objects.bulk_update(runs, ["sweep", "sweep_member"], batch_size=1000)
 
 
 @command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)

@@ -123,7 +123,7 @@ def get_sweep(request: ApiRequest, sweep: str) -> dict[str, Any]:
 @routes.get("/sweeps/{sweep}/members", needs=Permission.VIEW, kind=Kind.RUN, response=MembersOut)
 def get_members(request: ApiRequest, sweep: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Members launched so far, best first: what was varied, the score, the last value of each metric. Of a sweep with more than 500 members
-    the first 500; `/runs?sweep=` lists the runs of all."""
+    the best 500; `/runs?sweep=` lists the runs of all."""
     table = table_of(find_sweep(sweep))
     page = in_order(table.rows, table.place, cursor=cursor, size=limit)
     return {

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
-from runs.models import MetricSeries, Run, Sweep
+from runs.models import Evaluation, MetricSeries, Run, Sweep
 from runs.pools.sampling import PREFIX
 from runs.queries.score import RunScore, scores_of
 from runs.search_space import SearchSpace, arithmetic, read_space
@@ -138,18 +138,22 @@ def _progress(sweep: Sweep, states: "Counter[RunStatus]", spent_gpu_ms: int) -> 
 
 
 def table_of(sweep: Sweep, *, by: str = "", best: str = "", most: int = MEMBERS_SHOWN) -> SweepTable:
-    """The members that have been launched, the first `most` of them, by their score or by the last value of the metric `by`; `best` is
+    """The members that have been launched, the best `most` of them, by their score or by the last value of the metric `by`; `best` is
     `low` or `high`; where it is neither, the contract's direction for its own metric, and for another what its name says. Without any score,
     the metric that most of them have."""
+    is_wide = sweep.members > most
     space = read_space(sweep.space)
     axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
-    runs = _newest_of_each(sweep, most)
+    runs = _newest_of_each(sweep, _first(sweep, most, _by_score(sweep, best, most)) if is_wide else range(1, most + 1))
     scores, metrics = scores_of(runs), _metrics(runs)
     shared: Counter[str] = Counter(key for by_key in metrics.values() for key in by_key)
     chosen = tuple(key for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:METRICS_SHOWN])
     by = by if by in shared else "" if scores or not chosen else chosen[0]
     contract = runs[0].contract if runs else Contract.objects.filter(benchmark=sweep.benchmark).latest("version")
     descends = best == "low" if best in ("low", "high") else _is_low_better(by, contract)
+    if is_wide and by:
+        runs = _newest_of_each(sweep, _first(sweep, most, _by_metric(sweep, by, most, descends=descends)))
+        scores, metrics = scores_of(runs), _metrics(runs)
     rows = [
         MemberRow(
             number=run.sweep_member or 0,
@@ -175,9 +179,39 @@ def words_of(sweep: Sweep) -> str:
     return arithmetic(read_space(sweep.space))
 
 
-def _newest_of_each(sweep: Sweep, most: int) -> list[Run]:
-    """The newest run of each of the first `most` members, in their order: a retry stands for what it repeats."""
-    runs = Run.objects.filter(sweep=sweep, sweep_member__lte=most).select_related("contract").defer("frozen")
+def _by_score(sweep: Sweep, best: str, most: int) -> list[int]:
+    """The members with the best scores, their own or what others measured of their artifacts."""
+    contract = Contract.objects.get(benchmark=sweep.benchmark, version=sweep.request["contract"])
+    descends = best == "low" if best in ("low", "high") else _is_low_better("", contract)
+    scores = Evaluation.objects.filter(benchmark=sweep.benchmark, contract=contract, metric=contract.metric)
+    found: list[tuple[float, int]] = []
+    for run in ("run", "subject_artifact__run"):
+        found += _finite(scores.filter(**{f"{run}__sweep": sweep}), "value", f"{run}__sweep_member", most, descends=descends)
+    return [member for _, member in sorted(found, reverse=not descends)]
+
+
+def _by_metric(sweep: Sweep, key: str, most: int, *, descends: bool) -> list[int]:
+    series = MetricSeries.objects.filter(run__sweep=sweep, key=key)
+    return [member for _, member in _finite(series, "last", "run__sweep_member", most, descends=descends)]
+
+
+def _finite(rows: QuerySet[Any], value: str, member: str, most: int, *, descends: bool) -> list[tuple[float, int]]:
+    """The best (value, member). To PostgreSQL NaN is above infinity."""
+    within = rows.filter(**{f"{value}__gt": -math.inf, f"{value}__lt": math.inf})
+    return list(within.order_by(value if descends else f"-{value}").values_list(value, member)[:most])
+
+
+def _first(sweep: Sweep, most: int, best: Sequence[int]) -> list[int]:
+    """The best members, then the others in their order."""
+    chosen = dict.fromkeys(best)
+    chosen.update(dict.fromkeys(range(1, min(sweep.members, most) + 1)))
+    return list(chosen)[:most]
+
+
+def _newest_of_each(sweep: Sweep, members: Sequence[int]) -> list[Run]:
+    """The newest run of each of these members, in their order: a retry stands for what it repeats."""
+    within = Q(sweep_member__range=(members[0], members[-1])) if isinstance(members, range) else Q(sweep_member__in=members)
+    runs = Run.objects.filter(within, sweep=sweep).select_related("contract").defer("frozen")
     newest = {run.sweep_member: run for run in runs.order_by("sweep_member", "created_at")}
     return list(newest.values())
 

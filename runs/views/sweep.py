@@ -151,5 +151,5 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def _table(request: PageRequest, sweep: Sweep, most: int = MEMBERS_SHOWN) -> SweepTable:
-    return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""), most=most)
+def _table(request: PageRequest, sweep: Sweep, most: int | None = None) -> SweepTable:
+    return table_of(sweep, by=request.GET.get("by", "")[:250], best=request.GET.get("best", ""), most=most or MEMBERS_SHOWN)

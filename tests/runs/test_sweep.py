@@ -124,6 +124,26 @@ def test_a_sweep_that_does_not_fit_is_refused_with_the_arithmetic(laboratory: La
         assert not Sweep.objects.exists()
 
 
+def test_ten_thousand_members_are_refused_with_the_arithmetic_or_launched_a_few_at_a_time() -> None:
+    small, large = make_laboratory("small"), make_laboratory("large", weekly_gpu_hours=5_001)
+    space = {"kind": "grid", "axes": {"width": [*range(10)]}, "seeds": [*range(1_000)]}
+    for laboratory in (small, large):
+        with laboratory.opened():
+            make_agent_version(laboratory.owner, slug="sweeper", parameter_schema=SCHEMA, wall_seconds=60)
+    with small.opened():
+        with pytest.raises(Refusal, match=r"= 10,000 members × 0\.50 GPU-hours = 5,000 GPU-hours, and 100 GPU-hours are free.*At most 200"):
+            ask(small, space=space)
+        with pytest.raises(Refusal, match="at most 10,000"):  # one value more than may be asked for at all
+            ask(small, space=space | {"axes": {"width": [*range(11)]}})
+    with large.opened():
+        sweep = ask(large, space=space)
+        assert sweep.members == 10_000
+    advance_all(large)
+    with large.opened():
+        assert sorted(Run.objects.values_list("sweep_member", flat=True)) == [*range(1, advance.AHEAD + 1)]
+        assert Sweep.objects.get().status == Sweep.Status.RUNNING
+
+
 def test_a_sweep_of_none_is_refused_and_names_the_axis(laboratory: Laboratory) -> None:
     with laboratory.opened(), pytest.raises(Refusal, match="no value") as refused:
         ask(laboratory, space={"kind": "grid", "axes": {"width": []}})

@@ -8,14 +8,17 @@ import pytest
 from django.test import Client
 
 from runs.commands.run import cancel
-from runs.commands.sweep import stop
+from runs.commands.sweep import create_sweep, stop
 from runs.jobs.advance import advance_sweep
+from runs.launch import LaunchRequest
 from runs.models import Run, Sweep
+from runs.queries.sweep import table_of
+from runs.views import sweep as sweep_views
 from tests.factories import make_member, make_workspace
-from tests.factories_pages import add_series, score_runs
+from tests.factories_pages import add_series, copy_runs, number_members, score_runs
 from tests.factories_people import make_token
 from tests.factories_registry import make_agent_version
-from tests.factories_runs import HOUR, Laboratory, make_laboratory
+from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -241,3 +244,24 @@ def test_a_draft_is_not_complained_about(laboratory: Laboratory) -> None:
         for complaint in ("This field is required", "varies something", 'aria-invalid="true"'):
             assert complaint not in page
     assert "varies something" in client.post(NEW, asked(act="check")).content.decode()
+
+
+def test_of_many_members_the_best_are_shown_whichever_they_are(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = laboratory.owner
+    with laboratory.opened():
+        request = LaunchRequest(benchmark="accuracy", agent="sweeper", datasets=("table",), gpu_ms=HOUR // 2)
+        sweep = create_sweep(actor=owner, name="wide", space={"kind": "grid", "axes": {"width": [*range(8)]}}, request=request)
+        runs = copy_runs(actor=owner, pattern=launch(laboratory, agent="sweeper"), count=8)
+        number_members(actor=owner, sweep=sweep, runs=runs)
+        scores = {2: 0.3, 5: 0.4, 7: 0.9, 8: float("nan")}
+        score_runs(actor=owner, scores={runs[number - 1]: (value, None) for number, value in scores.items()})
+        for number, loss in ((3, 0.2), (4, float("inf")), (6, 0.1), (7, 0.5)):
+            add_series(runs[number - 1], "loss", [loss])
+        assert [row.number for row in table_of(sweep, most=3).rows] == [7, 5, 2]
+        assert [row.number for row in table_of(sweep, most=4).rows] == [7, 5, 2, 1]  # a member without a score fills up, NaN is none
+        assert [row.number for row in table_of(sweep, most=2, best="low").rows] == [2, 5]
+        assert [row.number for row in table_of(sweep, most=3, by="loss").rows] == [6, 3, 7]
+        assert [row.number for row in table_of(sweep, most=2, by="loss", best="high").rows] == [7, 3]
+    monkeypatch.setattr(sweep_views, "MEMBERS_SHOWN", 3)
+    page = sign_in(laboratory).get(f"/workspaces/lab/sweeps/{sweep.public_id}/").content.decode()
+    assert "The best 3 of 8 members, by accuracy; the CSV has all" in page
