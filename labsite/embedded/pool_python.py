@@ -52,7 +52,7 @@ def build(runs: Path) -> None:
             if old != before:
                 shutil.rmtree(old)
         os.umask(0o022)
-        subprocess.run([_base_python(), "-m", "venv", "--without-pip", str(target)], check=True)
+        subprocess.run([base_python(), "-m", "venv", "--without-pip", str(target)], check=True)
         pip = [sys.executable, "-m", "pip", "--python", str(target / "bin" / "python"), "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK)], check=True)
         link = runs / "python.link"
@@ -61,7 +61,7 @@ def build(runs: Path) -> None:
         link.replace(runs / "python")
 
 
-def _base_python() -> str:
+def base_python() -> str:
     """A Python for the environment; as root one that other accounts reach, since runs do not run as root."""
     own = str(Path(str(getattr(sys, "_base_executable", sys.executable))).resolve())
     if os.geteuid() != 0 or _open_to_all(Path(own)):

@@ -18,17 +18,12 @@ import urllib.request
 from pathlib import Path
 
 from tests.targets import judged, leave
+from tests.tutorial_blocks import blocks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BLOCK = re.compile(r"^([ ]*)```sh\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 README_BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WAIT_SECONDS, FIRST_SECONDS = 420, 90
 READ_KEY = """read_key() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"; }"""
-
-
-def blocks() -> list[str]:
-    text = (ROOT / "docs" / "laboratories.md").read_text()
-    return ["\n".join(line.removeprefix(indent) for line in body.splitlines()) for indent, body in BLOCK.findall(text)]
 
 
 def readme_script(base: str) -> tuple[str, str]:
