@@ -11,7 +11,6 @@ import os
 import resource
 import signal
 import stat
-from typing import NoReturn
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (1, 2, 4, 8, 32, 4096, 16384, 1 << 18)
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = (0x20000, 0x8000000, 0x10000000, 0x20000000)
@@ -206,7 +205,7 @@ def guarded(config: dict[str, object], launcher: int, status_fd: int) -> int:
         return 127
 
 
-def main(config: dict[str, object], launcher: int, go_fd: int, status_fd: int, out_fd: int, err_fd: int) -> NoReturn:
+def main(config: dict[str, object], launcher: int, go_fd: int, status_fd: int, out_fd: int, err_fd: int) -> None:
     """The life of a freshly forked child: wait for the word, then become the command. Never returns."""
     code = 127
     try:

@@ -78,6 +78,7 @@ class Supervisor:
         self.sample_every = self.next_heartbeat = self.next_sample = self.next_size = 0.0
         self.cell_said = b""
         self.cell_reaped = False
+        self.is_childless = False
         self.problem = ""
 
     def path(self, *parts: str) -> str:
@@ -139,6 +140,9 @@ class Supervisor:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                self.is_childless = (
+                    True  # orphans come to us as well: nothing of the run lives, for certain and without a look through /proc
+                )
                 break
             if pid == 0:
                 break
@@ -245,15 +249,15 @@ class Supervisor:
         while True:
             self.take_in(poll, wake_r)
             self.reap()
+            if self.status is not None:
+                if self.cell_reaped and (self.is_childless or not descendants(os.getpid(), self.sampler.own())):
+                    self.sampler.close()
+                    return
+                self.end("exit", self.limits.get("grace_seconds", 0))
             now = time.monotonic()
             if now >= next_tick:
                 self.tick(now)
                 next_tick = now + TICK_SECONDS
-            if self.status is not None:
-                if self.cell_reaped and not descendants(os.getpid(), self.sampler.own()):
-                    self.sampler.close()
-                    return
-                self.end("exit", self.limits.get("grace_seconds", 0))
             if self.kill_at is not None and now >= self.kill_at:
                 self.signal_all(signal.SIGKILL)
 
