@@ -173,9 +173,8 @@ def command(
                     draft = Draft(verb=verb)
                     result = body(draft, *args, **kwargs)
                     write_event(draft, actor=actor, command_id=command_id, in_archive=bool(in_archive))
-                    with connection.cursor() as cursor:
-                        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-                    _tell_command(None, workspace_id)
+                    with connection.cursor() as cursor:  # the triggers have their say under the command's id, and then there is none
+                        cursor.execute(f"SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED; {_NO_COMMAND}")
             except Refusal as refusal:
                 if refusal.denied:
                     record_denial(actor=actor, permission=refusal.denied, kind=kind or "", where=f"{verb}: {refusal}")
@@ -358,10 +357,13 @@ def label_of(row: models.Model) -> str:
 _IS_ARCHIVED = f"(SELECT status = '{Workspace.Status.ARCHIVED}' FROM {Workspace._meta.db_table} WHERE id = %s)"  # noqa: S608  # two names of ours
 
 
-def _tell_command(command_id: uuid.UUID | None, workspace_id: uuid.UUID) -> bool:
+_NO_COMMAND = "SELECT set_config('lab.command', '', true)"
+
+
+def _tell_command(command_id: uuid.UUID, workspace_id: uuid.UUID) -> bool:
     """Tell the triggers under which command rows change; answers whether the workspace is archived."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT set_config('lab.command', %s, true), {_IS_ARCHIVED}", [str(command_id or ""), workspace_id])
+        cursor.execute(f"SELECT set_config('lab.command', %s, true), {_IS_ARCHIVED}", [str(command_id), workspace_id])
         return bool(cursor.fetchone()[1])
 
 
