@@ -182,6 +182,32 @@ def test_one_worker_at_a_time_goes_through_a_queue() -> None:
     assert drive(laboratory, run).status == RunStatus.SUCCEEDED
 
 
+def test_a_worker_that_stands_still_keeps_no_other_from_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "PATIENCE_SECONDS", 0.2)
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run = launch(laboratory)
+    stands, goes_on = threading.Event(), threading.Event()
+
+    def stand_still() -> None:
+        try:
+            with turn.alone("dispatch", laboratory.workspace.pk):
+                stands.set()
+                goes_on.wait(30)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=stand_still)
+    other.start()
+    assert stands.wait(30)
+    dispatch(laboratory)
+    with laboratory.opened():
+        assert Run.objects.get(pk=run.pk).is_active
+    goes_on.set()
+    other.join()
+    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
+
+
 def test_a_batch_that_is_claimed_rings_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatching, "BATCH", 1)
     rung: list[str] = []
