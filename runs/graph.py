@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 184, 46  # px of a box
 ACROSS, DOWN = 48, 14  # px between boxes
 HEAD = 28  # px above the boxes, for the columns' names
 BULGE = 30  # px by which a line inside a column stands out to the right
-ROOM = 25.5  # how wide a label may be, in letters of common width
+ROOM = 22.5  # how wide a label may be, in letters of common width
 NARROW = frozenset("fijlrtI.,:;'!|()[] ")
 
 
@@ -37,6 +37,7 @@ class Line:
     path: str
     words: str
     is_doubtful: bool
+    is_across: bool  # past a column that stands between
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,12 @@ def draw(columns: Sequence[Sequence[str]], ties: Sequence[Tie]) -> Drawing:
         height=HEAD + max(tallest, 1) * (HEIGHT + DOWN) - DOWN + 2,
         places=places,
         lines=tuple(
-            Line(_path(places, column_of, tie.later, tie.earlier), tie.words, tie.is_doubtful)
+            Line(
+                _path(places, column_of, tie.later, tie.earlier),
+                tie.words,
+                tie.is_doubtful,
+                is_across=abs(column_of[tie.later] - column_of[tie.earlier]) > 1,
+            )
             for tie in ties
             if tie.later in places and tie.earlier in places and tie.later != tie.earlier
         ),

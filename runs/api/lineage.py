@@ -1,8 +1,9 @@
-"""`/lineage/{kind}/{id}`: where something came from, or what rests on it, as PROV-JSON."""
+"""`/lineage/{kind}/{id}`: where something came from, or what rests on it, as PROV-JSON. A route for each kind, so that each asks for the right to
+see its own."""
 
-import uuid
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.lineage import Node, Way, walk
@@ -14,28 +15,46 @@ from workspaces.models import AgentVersion, Contract, DatasetVersion
 
 routes = Routes("lineage")
 
-FINDS: dict[NodeKind, tuple[Kind, Callable[[str], uuid.UUID]]] = {
-    NodeKind.RUN: (Kind.RUN, lambda text: Run.objects.find(text).pk),
-    NodeKind.EVALUATION: (Kind.EVALUATION, lambda text: Evaluation.objects.find(text).pk),
-    NodeKind.ARTIFACT: (Kind.ARTIFACT, lambda text: Artifact.objects.find(text).pk),
-    NodeKind.DATASET_VERSION: (Kind.DATASET, lambda text: DatasetVersion.objects.find(text).pk),
-    NodeKind.AGENT_VERSION: (Kind.AGENT, lambda text: AgentVersion.objects.find(text).pk),
-    NodeKind.CONTRACT: (Kind.BENCHMARK, lambda text: Contract.objects.find(text).pk),
-}
+Asked = Annotated[Literal["up", "down"], Field(description="up to what it came from, or down to what rests on it")]
+Document = dict[str, dict[str, Any]]
 
 
-def _declare(node_kind: NodeKind, kind: Kind, find: Callable[[str], uuid.UUID]) -> None:
-    """A route for each kind, so that each asks for the right to see its own."""
-
-    def get_lineage(request: ApiRequest, id: str, way: Literal["up", "down"] = "up") -> Any:  # noqa: A002  # the word of the address
-        """The walk as PROV-JSON: up to what it came from, or down to what rests on it; at most 5,000 things, the nearest. Things of a kind that
-        the caller may not see stand without their name."""
-        found = walk([Node(node_kind, find(id))], Way.DOWN if way == "down" else Way.UP)
-        return prov_document(found, request.rights, request.workspace)
-
-    get_lineage.__name__ = f"get_lineage_of_{node_kind}"
-    routes.get(f"/lineage/{node_kind}/{{id}}", needs=Permission.VIEW, kind=kind, response=dict[str, dict[str, Any]])(get_lineage)
+@routes.get("/lineage/run/{run}", needs=Permission.VIEW, kind=Kind.RUN, response=Document)
+def get_lineage_of_run(request: ApiRequest, run: str, way: Asked = "up") -> Any:
+    """PROV-JSON of at most 5,000 things, the nearest. Things of a kind that the caller may not see stand without their name."""
+    return _document(request, Node(NodeKind.RUN, Run.objects.find(run).pk), way)
 
 
-for node_kind, (kind, find) in FINDS.items():
-    _declare(node_kind, kind, find)
+@routes.get("/lineage/evaluation/{evaluation}", needs=Permission.VIEW, kind=Kind.EVALUATION, response=Document)
+def get_lineage_of_evaluation(request: ApiRequest, evaluation: str, way: Asked = "up") -> Any:
+    """As of a run."""
+    return _document(request, Node(NodeKind.EVALUATION, Evaluation.objects.find(evaluation).pk), way)
+
+
+@routes.get("/lineage/artifact/{artifact}", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=Document)
+def get_lineage_of_artifact(request: ApiRequest, artifact: str, way: Asked = "up") -> Any:
+    """As of a run."""
+    return _document(request, Node(NodeKind.ARTIFACT, Artifact.objects.find(artifact).pk), way)
+
+
+@routes.get("/lineage/dataset_version/{version}", needs=Permission.VIEW, kind=Kind.DATASET, response=Document)
+def get_lineage_of_dataset_version(request: ApiRequest, version: str, way: Asked = "up") -> Any:
+    """As of a run; `version` is a version's own id."""
+    return _document(request, Node(NodeKind.DATASET_VERSION, DatasetVersion.objects.find(version).pk), way)
+
+
+@routes.get("/lineage/agent_version/{agentversion}", needs=Permission.VIEW, kind=Kind.AGENT, response=Document)
+def get_lineage_of_agent_version(request: ApiRequest, agentversion: str, way: Asked = "up") -> Any:
+    """As of a run."""
+    return _document(request, Node(NodeKind.AGENT_VERSION, AgentVersion.objects.find(agentversion).pk), way)
+
+
+@routes.get("/lineage/contract/{contract}", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=Document)
+def get_lineage_of_contract(request: ApiRequest, contract: str, way: Asked = "up") -> Any:
+    """As of a run."""
+    return _document(request, Node(NodeKind.CONTRACT, Contract.objects.find(contract).pk), way)
+
+
+def _document(request: ApiRequest, start: Node, way: str) -> Document:
+    found = walk([start], Way.DOWN if way == "down" else Way.UP)
+    return prov_document(found, request.rights, request.workspace)

@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'id'), name='runs_undeclaredinput_ws_id'), workspaces.walls.RowSecurity(name='runs_undeclaredinput_scope'), workspaces.walls.EventDemanded(name='runs_undeclaredinput_event'), workspaces.walls.SameWorkspace(field='run', name='undeclaredinput_run_ws'), workspaces.walls.SameWorkspace(field='dataset_version', name='undeclaredinput_dataset_version_ws'), workspaces.walls.SameWorkspace(field='artifact', name='undeclaredinput_artifact_ws'), models.CheckConstraint(condition=models.Q(('kind__in', ['input', 'memory', 'service'])), name='undeclaredinput_kind_known'), models.CheckConstraint(condition=models.Q(('dataset_version', None), ('artifact', None), _connector='OR'), name='undeclaredinput_is_one')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'id'), name='runs_undeclaredinput_ws_id'), workspaces.walls.RowSecurity(name='runs_undeclaredinput_scope'), workspaces.walls.EventDemanded(name='runs_undeclaredinput_event'), workspaces.walls.SameWorkspace(field='run', name='undeclaredinput_run_ws'), workspaces.walls.SameWorkspace(field='dataset_version', name='undeclaredinput_dataset_version_ws'), workspaces.walls.SameWorkspace(field='artifact', name='undeclaredinput_artifact_ws'), models.CheckConstraint(condition=models.Q(('kind__in', ['input', 'memory', 'service'])), name='undeclaredinput_kind_known')],
             },
         ),
     ]

@@ -30,7 +30,6 @@ class UndeclaredInput(Owned):
             *Owned.Meta.constraints,
             *same_workspace("undeclaredinput", "run", "dataset_version", "artifact"),
             models.CheckConstraint(condition=models.Q(kind__in=["input", "memory", "service"]), name="undeclaredinput_kind_known"),
-            models.CheckConstraint(condition=models.Q(dataset_version=None) | models.Q(artifact=None), name="undeclaredinput_is_one"),
         ]
 
     @property

@@ -13,7 +13,7 @@ from runs.queries.lineage_graph import ASKED, graph_of, groups_of
 from runs.queries.lineage_nodes import describe, words_of
 from runs.queries.lineage_rows import RECORD, kinds_in, rows_of
 from runs.queries.prov import prov_document
-from workspaces.models import Agent, Benchmark, Dataset, NotFound
+from workspaces.models import Agent, Benchmark, Contract, Dataset, NotFound
 from workspaces.pages import PageRequest
 from workspaces.queries.registry import find_agent_version, find_contract, find_version
 
@@ -43,9 +43,12 @@ def _agent(agent: str, agentversion: str) -> Node:
 
 def _benchmark(benchmark: str, contract: str) -> Node:
     found = Benchmark.objects.find(benchmark)
-    if not contract.isdecimal() or len(contract) > 9:
+    if contract.isdecimal() and len(contract) < 10:
+        return Node(NodeKind.CONTRACT, find_contract(found, int(contract)).pk)
+    named = Contract.objects.find(contract)
+    if named.benchmark_id != found.pk:
         raise NotFound("contract")
-    return Node(NodeKind.CONTRACT, find_contract(found, int(contract)).pk)
+    return Node(NodeKind.CONTRACT, named.pk)
 
 
 def _lineage(request: PageRequest, start: Node) -> HttpResponseBase:

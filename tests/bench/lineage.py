@@ -1,7 +1,8 @@
 """A walk over the lineage: `python -m labsite.embedded.around -- python tests/bench/lineage.py [runs]`.
 
 A chain of runs, each of which has read what the one before it made, walked from its last to its first and back; beside it a single look-up of one
-run by key, asked in the same process. Target: a chain of 1,000 runs under 0.5 s.
+run by key, asked in the same process. Target: a chain of 1,000 runs under 0.5 s. Then the page of the last run's lineage, asked through the test
+client, beside the page of one artifact.
 """
 
 import os
@@ -14,17 +15,20 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "labsite.settings")
 django.setup()
 
-from django.core.management import call_command  # noqa: E402  # after the settings are read, as everything below
+from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
+from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
+from django.test.utils import override_settings  # noqa: E402
 
 from runs.models import Run  # noqa: E402
 from runs.queries.lineage import Node, Way, walk  # noqa: E402
 from runs.queries.lineage_edges import NodeKind  # noqa: E402
-from tests.factories_pages import add_artifact  # noqa: E402
+from tests.factories_pages import add_artifact, client_of  # noqa: E402
 from tests.factories_runs import launch, make_laboratory  # noqa: E402
 from tests.runs.story import chain_of  # noqa: E402
 from tests.targets import judged, leave  # noqa: E402
 
+PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 MOST_SECONDS = 0.5
 
 
@@ -43,7 +47,7 @@ def main(length: int) -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         pattern = launch(laboratory)
-        add_artifact(actor=laboratory.owner, run=pattern, path="x", content=b"x")
+        made = add_artifact(actor=laboratory.owner, run=pattern, path="x", content=b"x")
     keys = chain_of(laboratory, pattern, length)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -55,8 +59,17 @@ def main(length: int) -> None:
             took = best_of(lambda start=start, way=way: walk([start], way))  # type: ignore[misc]  # bound as they are now
             verdict = judged(f"chain {name}", took < MOST_SECONDS)
             print(f"chain of {length} runs {name:14} {took:6.3f} s, {took / one:7.0f} x one look-up   target {MOST_SECONDS} s: {verdict}")
+        run = Run.objects.get(pk=keys[-1])
+    browser = client_of(laboratory.owner)
+    browser.defaults["SERVER_NAME"] = "localhost"
+    artifact = f"/workspaces/lab/artifacts/{made.public_id}/"
+    one = best_of(lambda: browser.get(artifact))
+    for path in ("", "prov.json"):
+        took = best_of(lambda path=path: browser.get(f"/workspaces/lab/runs/{run.public_id}/lineage/{path}"), 3)  # type: ignore[misc]  # as above
+        print(f"page lineage/{path:9} of the last     {took:6.3f} s, {took / one:7.1f} x the page of one artifact ({one:.3f} s)")
     leave()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    with override_settings(STORAGES=PLAIN):
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
