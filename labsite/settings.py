@@ -2,6 +2,7 @@
 
 import functools
 import os
+import tomllib
 from pathlib import Path
 
 import environ
@@ -31,6 +32,7 @@ try:
 except ValueError as error:
     raise SystemExit(f"labsite: LABSITE_REGIONS: {error}.") from error
 CHECKPOINTS = LABSITE_HOME / "checkpoints"  # signed positions of the audit chains, out of the database's reach
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 CHECKPOINT_KEY = functools.partial(keys.signing_key, LABSITE_HOME)
 SECRETS_KEYS = keys.SecretsKeys(LABSITE_HOME)  # wrap the data keys of workspaces
 LABSITE_URL = env.str("LABSITE_URL", default=url_of(env.str("LABSITE_HOST", default=""), env.str("LABSITE_PORT", default="")))

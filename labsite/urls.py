@@ -2,13 +2,20 @@
 
 from django.urls import include, path
 
-from labsite import accounts, health
+from labsite import accounts, health, well_known
 from labsite.api import guarded_urls
 from workspaces.pages import site_page
 
 urlpatterns = [
     site_page("livez", health.livez, name="livez", needs=None, public_reason="a load balancer asks without signing in"),
     site_page("readyz", health.readyz, name="readyz", needs=None, public_reason="a load balancer asks without signing in"),
+    site_page(
+        ".well-known/lab-keys.json",
+        well_known.lab_keys,
+        name="lab-keys",
+        needs=None,
+        public_reason="whoever holds a statement checks it without signing in",
+    ),
     path("accounts/", include(accounts.urlpatterns())),
     path("api/v1/", guarded_urls()),
     path("", include("labsite.console")),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 VERDICTS = {"pass": "yes", "warn": "unknown", "wait": "unknown", "approval": "person", "refuse": "no"}  # of runs.admission.Answer
+FACT_VERDICTS = {"pass": "yes", "fail": "no", "unknown": "unknown"}  # of runs.eligibility.Verdict
 URGENCY = ("no", "person", "unknown", "yes")
 
 
@@ -12,6 +13,25 @@ def checks(lines: Iterable[Any]) -> list[dict[str, str]]:
     required with their arithmetic, so the figures are not said again beside them."""
     found = [_check(line) for line in lines if isinstance(line, dict)]
     return sorted(found, key=lambda check: URGENCY.index(check["verdict"]))
+
+
+def fact_checks(facts: Iterable[Any]) -> list[dict[str, Any]]:
+    """Facts of a promotion as their row or an approval keeps them, what stands in the way first. `links` are their evidence."""
+    found = [_fact(entry) for entry in facts if isinstance(entry, dict)]
+    return sorted(found, key=lambda check: URGENCY.index(check["verdict"]))
+
+
+def _fact(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": str(entry.get("name", "")),
+        "verdict": FACT_VERDICTS.get(str(entry.get("verdict")), "unknown"),
+        "line": str(entry.get("words", "")),
+        "note": str(entry.get("note", "")),
+        "observed": str(entry.get("observed", "")),
+        "required": "",  # the words say it; beside the figure it would read as a share
+        "demanded": str(entry.get("required", "")),
+        "links": [link for link in entry.get("evidence", ()) if isinstance(link, dict)],
+    }
 
 
 def _check(line: dict[str, Any]) -> dict[str, str]:

@@ -5,6 +5,8 @@ from django.utils import timezone
 
 from runs.admission import Answer, Verdict, decide
 from runs.commands.launch import admit, certify
+from runs.commands.promotion import SUBJECT as PROMOTION
+from runs.commands.promotion import decide_promotion, end_proposal
 from runs.commands.queue import decide_priority
 from runs.commands.run import end
 from runs.lifecycle import RunStatus
@@ -29,6 +31,8 @@ def decide_approval(*, actor: Actor, approval: Approval, approves: bool, comment
     """
     if approval.subject_type == "priority":
         return decide_priority(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
+    if approval.subject_type == PROMOTION:
+        return decide_promotion(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     decided, refused = _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     if refused is not None:
         certificate, verdict = refused
@@ -76,12 +80,14 @@ def _decide(
 
 @command(Verb.APPROVAL_EXPIRED, needs=None, by_system=True)
 def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
-    """End a launch whose approval nobody gave in time."""
+    """End a launch, or what was put forward, about which nobody decided in time."""
     lock_ledger()
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if asked.status != Approval.Status.PENDING:
         raise Refusal("It was decided meanwhile.")
     generic.expire(event, approval=asked)
+    if asked.subject_type == PROMOTION:
+        end_proposal(event, asked.subject_id, "Nobody decided on it in time.")
     run = Run.objects.select_for_update(no_key=True).filter(pk=asked.subject_id, status=RunStatus.AWAITING_APPROVAL).first()
     if run is not None:
         end(event, run=run, status=RunStatus.ABORTED, reason_code="approval_expired", reason="Nobody decided on it in time.")

@@ -6,6 +6,7 @@ from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
+from runs.models.promotion import Promotion
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
 from runs.models.undeclared import UndeclaredInput
@@ -22,6 +23,7 @@ __all__ = [
     "MetricChunk",
     "MetricSeries",
     "PoolDemand",
+    "Promotion",
     "QueueHold",
     "QueueItem",
     "Run",

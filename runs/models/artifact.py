@@ -14,14 +14,24 @@ class Artifact(Owned):
     kind = models.CharField(max_length=40, default="file", help_text="file, model, table, log, …")
     metadata = models.JSONField(default=dict, blank=True)
     blob = owned_key("workspaces.Blob")
+    keep_until = models.DateTimeField(null=True, blank=True, help_text="when it is deleted by itself; empty: as its kind says, or never")
+    deleted_at = models.DateTimeField(null=True, blank=True, help_text="hidden since, and restorable until it is removed")
+    deleted_reason = models.CharField(max_length=1000, blank=True)
+    removed_at = models.DateTimeField(null=True, blank=True, help_text="its file is gone for good since; the row stays, others name it")
 
     class Meta(Owned.Meta):
         constraints = [
             *Owned.Meta.constraints,
             *same_workspace("artifact", "run", "blob"),
             models.UniqueConstraint(fields=["workspace", "run", "path"], name="artifact_path_once"),
+            models.CheckConstraint(
+                condition=models.Q(removed_at=None) | models.Q(deleted_at__isnull=False), name="artifact_deleted_before_removed"
+            ),
         ]
-        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="artifact_newest")]
+        indexes = [
+            models.Index(fields=["workspace", "-created_at", "-id"], name="artifact_newest"),
+            models.Index(fields=["workspace", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="artifact_deleted"),
+        ]
 
 
 class Evaluation(Owned):

@@ -28,6 +28,7 @@ GROUPS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "People": (Kind.MEMBER, ("member", "invitation")),
     "Sharing": (Kind.SHARE, ("share.granted", "share.revoked")),
     "Pools": (Kind.POOL, ("pool",)),
+    "Promotions": (Kind.ARTIFACT, ("promotion",)),
     "Decisions": (Kind.APPROVAL, ("approval",)),
     "Runs": (
         Kind.RUN,

@@ -5,6 +5,7 @@ from django.shortcuts import render
 
 from runs.models import Artifact
 from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
+from runs.queries.promotion import promotions_of
 from workspaces.downloads import attachment
 from workspaces.pages import PageRequest
 from workspaces.queries.paging import BadCursor
@@ -32,7 +33,12 @@ def artifact_list(request: PageRequest) -> HttpResponseBase:
 
 def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
     found = Artifact.objects.find(artifact, "blob", "run__agent", "run__agent_version", "run__requested_by")
-    context = {"artifact": found, "uses": uses_of_artifact(found), "withdrawn_by": withdrawals_on("artifact", found.pk)}
+    context = {
+        "artifact": found,
+        "uses": uses_of_artifact(found),
+        "promotions": promotions_of(found),
+        "withdrawn_by": withdrawals_on("artifact", found.pk),
+    }
     return render(request, "runs/artifact.html", context)
 
 

@@ -17,6 +17,8 @@ from workspaces.models import Blob, Engine, Row, User, Workspace
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
+ENVELOPE = {"payload": "e30=", "payloadType": "application/vnd.in-toto+json", "signatures": [{"keyid": "0", "sig": ""}]}
+
 # What check constraints demand; everything else is made up from the column's type.
 DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.ShareGrant": {"is_public": True, "object_type": "benchmark", "expires_at": None},
@@ -28,13 +30,14 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "runs.Run": {
         "status": "queued",
         "frozen": {
-            "pool": {"isolation": "none", "price_micros_per_gpu_hour": 0, "currency": "EUR"},
+            "pool": {"slug": "local", "isolation": "none", "price_micros_per_gpu_hour": 0, "currency": "EUR"},
             "limits": {"wall_seconds": 1, "gpu_ms": 0, "api_micros": 0},
             "inputs": [],
         },
     },
     "runs.Sweep": {"space": {"kind": "grid", "axes": {"rate": [1, 2]}}, "members": 2},
     "runs.Export": {"status": "ready", "began_at": NOW, "ended_at": NOW, "bytes": 1},
+    "runs.Promotion": {"status": "promoted", "name": "1", "facts": [], "decided_at": NOW, "statement": ENVELOPE},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 

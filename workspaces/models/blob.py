@@ -11,6 +11,10 @@ class Blob(Owned):
     sha256 = models.CharField(max_length=64)
     bytes = models.BigIntegerField()
     region = models.CharField(max_length=64)
+    removed_at = models.DateTimeField(
+        null=True, blank=True, help_text="no longer stored nor counted since; until the same content comes again"
+    )
+    missing_at = models.DateTimeField(null=True, blank=True, help_text="since when its file was not found where it should lie")
 
     class Meta(Owned.Meta):
         constraints = [

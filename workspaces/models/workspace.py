@@ -42,6 +42,9 @@ class Workspace(models.Model):
     visibility = models.CharField(max_length=20, choices=Visibility, blank=True)
     region = models.CharField(max_length=64, blank=True, help_text="store in which every file of the workspace lies")
     priority_limit = models.SmallIntegerField(default=50, help_text="a run of a higher priority than this waits for an approver")
+    artifact_days = models.JSONField(
+        default=dict, blank=True, help_text="days for which artifacts of a kind are kept; kinds not named stay"
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     activated_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
-from workspaces.checklist import checks
+from workspaces.checklist import checks, fact_checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalVote, Pool
 from workspaces.queries.requester import requesters_of
 
@@ -20,7 +20,7 @@ class Asked:
 
     approval: Approval
     title: str
-    checks: list[dict[str, str]]
+    checks: list[dict[str, Any]]
     facts: list[Fact]
     parameters: list[Parameter]
     votes: list[ApprovalVote]
@@ -58,12 +58,11 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     """One request with its votes and what the reader may do about it."""
     votes = votes_on(approval)
     content = approval.content if isinstance(approval.content, dict) else {"content": approval.content}
-    lines = content.get("certificate")
     is_open = approval.status == Approval.Status.PENDING and approval.expires_at > timezone.now()
     return Asked(
         approval=approval,
         title=title_of(approval),
-        checks=checks(lines) if isinstance(lines, list) else [],
+        checks=checks_of(content),
         facts=facts_of(content, dict(Pool.Isolation.choices)),
         parameters=parameters_of(content, _schema(content)),
         votes=votes,
@@ -71,6 +70,14 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         missing=max(0, approval.quorum - sum(vote.approves for vote in votes)),
         is_open=is_open,
     )
+
+
+def checks_of(content: Any) -> list[dict[str, Any]]:
+    """The checklist of what is asked: the facts of a promotion, or the lines of a launch's certificate; empty where there is neither."""
+    facts, lines = (content.get(key) for key in ("facts", "certificate")) if isinstance(content, dict) else (None, None)
+    if isinstance(facts, list):
+        return fact_checks(facts)
+    return list(checks(lines)) if isinstance(lines, list) else []
 
 
 def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[ApprovalVote]) -> str:

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from workspaces.asked_words import cost_words
 from workspaces.models import Approval
 from workspaces.pages import PageRequest
-from workspaces.queries.approval import approvals, asked, title_of
+from workspaces.queries.approval import approvals, asked, checks_of, title_of
 from workspaces.queries.paging import BadCursor, newest_first
 
 SHOWN = [("pending", "Wait for a decision"), ("approved", "Approved"), ("refused", "Refused"), ("expired", "Expired"), ("void", "Void")]
@@ -21,7 +21,15 @@ def approval_list(request: PageRequest) -> HttpResponseBase:
     except BadCursor:
         page = newest_first(rows)
     waiting = approvals(status=Approval.Status.PENDING).count()
-    items = [(approval, title_of(approval), cost_words(approval.content)) for approval in page.items]
+    items = [
+        (
+            approval,
+            title_of(approval),
+            cost_words(approval.content),
+            checks_of(approval.content) if approval.subject_type == "promotion" else [],
+        )
+        for approval in page.items
+    ]
     context = {"rows": items, "next_cursor": page.next or "", "status": status, "statuses": SHOWN, "waiting": waiting}
     return render(request, "workspaces/approval_list.html", context)
 

@@ -1,0 +1,73 @@
+"""What the checks look at: an artifact that is put forward under a name, with the score it is judged by and what stands under that name now."""
+
+from dataclasses import dataclass
+
+from django.db.models import F, Q, QuerySet
+
+from runs.models import Artifact, Evaluation, Promotion, Run
+from workspaces.models import Benchmark, Contract
+from workspaces.queries.registry import current_contract
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`read` is the SHA-256 of its file as it was read back just now; empty where the store has no such file, None where nobody has read it yet."""
+
+    artifact: Artifact
+    name: str
+    benchmark: Benchmark
+    contract: Contract | None
+    score: Evaluation | None  # under `contract`
+    standing: Promotion | None
+    standing_score: Evaluation | None  # of what stands, under the same contract
+    read: str | None = None
+
+    @property
+    def run(self) -> Run:
+        run: Run = self.artifact.run
+        return run
+
+
+def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> Candidate:
+    """`artifact` comes with its run and blob. It is judged on the benchmark of what stands under the name, else on its own run's, else on the
+    one that it was measured on last."""
+    standing = standing_under(name)
+    benchmark = _benchmark(artifact, standing)
+    contract = current_contract(benchmark.pk)
+    return Candidate(
+        artifact=artifact,
+        name=name,
+        benchmark=benchmark,
+        contract=contract,
+        score=_score(artifact, contract),
+        standing=standing,
+        standing_score=_score(standing.artifact, contract) if standing else None,
+        read=read,
+    )
+
+
+def standing_under(name: str) -> Promotion | None:
+    """What is promoted under the name now."""
+    rows = Promotion.objects.filter(name=name, status=Promotion.Status.PROMOTED)
+    return rows.select_related("artifact__blob", "artifact__run", "evaluation__benchmark").first()
+
+
+def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
+    if standing is not None and standing.evaluation is not None:
+        return Benchmark.objects.get(pk=standing.evaluation.benchmark_id)
+    measured = list(_measured(artifact).order_by("-created_at", "-pk").values_list("benchmark", flat=True)[:1000])
+    own = artifact.run.benchmark_id
+    return Benchmark.objects.get(pk=own if own in measured or not measured else measured[0])
+
+
+def _score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
+    """The newest score of it under the contract: not the best of several, which whoever repeats a measurement could choose. What an evaluating
+    run has measured of it goes before what its maker reported."""
+    if contract is None:
+        return None
+    rows = _measured(artifact).filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+    return rows.select_related("run", "contract").order_by(F("subject_artifact").asc(nulls_last=True), "-created_at", "-pk").first()
+
+
+def _measured(artifact: Artifact) -> "QuerySet[Evaluation]":
+    return Evaluation.objects.filter(Q(subject_artifact=artifact) | Q(run=artifact.run_id, subject_artifact=None))

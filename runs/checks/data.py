@@ -1,0 +1,86 @@
+"""Checks of what the making run has read: licences, what may leave, and that nothing was read unsaid."""
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+from runs.checks.candidate import Candidate
+from runs.eligibility import Fact, Link, Verdict
+from runs.models import RunInput
+from runs.queries.egress import strictest_read_by
+from workspaces.models import Dataset, Pool
+from workspaces.units import plural
+
+NAMED = 5  # datasets named in one sentence
+
+
+def licences_known(candidate: Candidate) -> Fact:
+    """Has every dataset that the run read a licence that SPDX can name?"""
+    name, required = "Licence of its data", "an SPDX expression for each dataset"
+    datasets = _read(candidate)
+    if not datasets:
+        return Fact("licence", name, Verdict.PASS, "no dataset", required, "The run that made it read no dataset.")
+    evidence = tuple(Link("dataset", dataset.slug, dataset.name) for dataset in datasets[:NAMED])
+    unknown = [dataset for dataset in datasets if not is_spdx(dataset.licence)]
+    if unknown:
+        said = ", ".join(f"{dataset.slug} ({dataset.licence[:40] or 'none given'})" for dataset in unknown[:NAMED])
+        words = (
+            f"Of {said} the licence is not known. Write its SPDX expression, such as CC-BY-4.0 or LicenseRef-our-contract, on the dataset."
+        )
+        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(datasets)} not known", required, words, evidence)
+    found = sorted({dataset.licence for dataset in datasets})
+    return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence)
+
+
+def egress_known(candidate: Candidate) -> Fact:
+    """Of what class is the strictest thing that it was made of, however far back? It says where the artifact may go; each class may be promoted."""
+    found = Dataset.Egress(strictest_read_by(candidate.run.pk))
+    words = f"The strictest thing that it was made of, however far back, is {found.label}."
+    return Fact("egress", "What may leave with it", Verdict.PASS, found.value, "a class for all it was made of", words)
+
+
+def nothing_unsaid(candidate: Candidate) -> Fact:
+    """Could the run read only what it named? Where nothing kept it apart, nobody can tell, unless an owner answers for that."""
+    name, required = "Inputs declared", "the run could read nothing else"
+    count = RunInput.objects.filter(run=candidate.run).count()
+    evidence = (Link("run", candidate.run.public_id, candidate.run.name),)
+    observed = plural(count, "input", "inputs") + " named"
+    if candidate.run.isolation != Pool.Isolation.NONE:
+        return Fact(
+            "inputs", name, Verdict.PASS, observed, required, "It ran apart, with its declared inputs and nothing besides.", evidence
+        )
+    is_answered, words = _answered_for(candidate)
+    return Fact("inputs", name, Verdict.PASS if is_answered else Verdict.UNKNOWN, observed, required, words, evidence)
+
+
+def ran_apart(candidate: Candidate) -> Fact:
+    """Was the run kept apart from other files of the machine?"""
+    isolation = candidate.run.isolation
+    required, observed = "some isolation", str(Pool.Isolation(isolation).label)
+    evidence = (Link("pool", candidate.run.frozen["pool"]["slug"], candidate.run.frozen["pool"]["slug"]),)
+    if isolation != Pool.Isolation.NONE:
+        return Fact("isolation", "Run kept apart", Verdict.PASS, observed, required, "", evidence)
+    is_answered, words = _answered_for(candidate)
+    return Fact("isolation", "Run kept apart", Verdict.PASS if is_answered else Verdict.FAIL, observed, required, words, evidence)
+
+
+def is_spdx(licence: str) -> bool:
+    """Is it an expression whose terms are known? What says that nobody knows is none."""
+    try:
+        return bool(canonicalize_license_expression(licence)) and licence.upper() not in ("NONE", "NOASSERTION")
+    except InvalidLicenseExpression:
+        return False
+
+
+def _answered_for(candidate: Candidate) -> tuple[bool, str]:
+    """Did an owner accept runs without isolation for the contract that it ran under? And what to say of it."""
+    contract = candidate.run.contract
+    if contract.accepts_no_isolation_reason:
+        return (
+            True,
+            f"It ran without isolation; an owner accepted that for contract {contract.version}: {contract.accepts_no_isolation_reason}",
+        )
+    return False, "It ran without isolation, so it could read what it did not name. Run it again on a pool that keeps runs apart."
+
+
+def _read(candidate: Candidate) -> list[Dataset]:
+    read = RunInput.objects.filter(run=candidate.run, dataset_version__isnull=False).values("dataset_version__dataset")
+    return list(Dataset.objects.filter(pk__in=read).order_by("slug"))

@@ -1,0 +1,227 @@
+"""Putting an artifact forward under a name, deciding on that, taking it back. What is decided on is frozen, and found anew before it holds."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import Max
+from django.utils import timezone
+
+from runs.checks.candidate import Candidate, candidate_of
+from runs.checks.eligibility import facts_of
+from runs.eligibility import Fact, in_the_way, is_eligible
+from runs.models import Artifact, Promotion
+from runs.queries.reading import read_back
+from runs.statement import Promoted, Rested, policy, statement
+from workspaces import dsse, ids, scope
+from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.accounts import lock_ledger
+from workspaces.audit import Draft, Refusal, command, digest, row_hash
+from workspaces.commands import approval as requests
+from workspaces.models import Approval, User
+from workspaces.verbs import Verb
+
+Status = Promotion.Status
+SUBJECT = "promotion"  # what an approval's subject is called
+
+
+def propose_promotion(
+    *,
+    actor: Actor,
+    artifact: Artifact,
+    name: str,
+    reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> Promotion:
+    """Put an artifact forward under `name`. Refuses where a check does not pass, with a sentence for each. The file is read back before."""
+    return _propose(actor=actor, artifact=artifact, name=name, reason=reason, read=read_back(artifact.blob), id=id)
+
+
+@command(Verb.PROMOTION_PROPOSED, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
+def _propose(
+    event: Draft,
+    *,
+    actor: Actor,
+    artifact: Artifact,
+    name: str,
+    reason: str,
+    read: str,
+    id: uuid.UUID | None,  # noqa: A002  # as above
+) -> Promotion:
+    lock_ledger()
+    if actor.user is None:
+        raise Refusal("An artifact is put forward by somebody who answers for it.")
+    name = name_of(name)
+    artifact = Artifact.objects.select_related("blob", "run__contract").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
+    open_one = Promotion.objects.filter(name=name, artifact=artifact, status=Status.PROPOSED).first()
+    if open_one is not None:
+        raise Refusal(f"It waits for a decision already: promotion {open_one.number}.", field="name")
+    candidate = candidate_of(artifact, name, read=read)
+    facts = facts_of(candidate)
+    if not is_eligible(facts):
+        raise Refusal(*in_the_way(facts))
+    content = content_of(candidate, facts)
+    promotion = Promotion(
+        id=id or ids.uuid7(),
+        number=(Promotion.objects.aggregate(last=Max("number"))["last"] or 0) + 1,
+        name=name,
+        artifact=artifact,
+        evaluation=candidate.score,
+        facts=[fact.stored for fact in facts],
+        content_hash=digest(content),
+        reason=reason.strip()[:1000],
+        requested_by=actor.user,
+    )
+    promotion.save(force_insert=True)
+    event.created(promotion)
+    event.reason = promotion.reason
+    requests.ask(
+        event,
+        subject_type=SUBJECT,
+        subject_id=promotion.pk,
+        subject_label=promotion.label,
+        content=content,
+        reason=promotion.reason,
+        requested_by=actor.user,
+        token_id=actor.token_id,
+    )
+    return promotion
+
+
+def decide_promotion(*, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
+    """Decide on what was put forward. An approval finds every check anew, the file read back too; if any says something else now, the request is
+    void and the promotion refused. What stood under the name is superseded in the same transaction."""
+    artifact = Promotion.objects.select_related("artifact__blob").get(pk=approval.subject_id).artifact
+    read = read_back(artifact.blob) if approves else None
+    return _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, read=read)
+
+
+@command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
+def _decide(
+    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str, read: str | None
+) -> Approval:  # fmt: skip
+    lock_ledger()
+    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
+    if actor.user is None:
+        raise Refusal("Only a person approves.")
+    if seen_hash != asked.content_hash:
+        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    promotion = _locked(asked.subject_id)
+    event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
+    if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
+        raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
+    found = _found_anew(promotion, read) if approves else None
+    current = found.content_hash if found else asked.content_hash
+    status = requests.record_vote(event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=current)
+    if status == Approval.Status.APPROVED and found is not None:
+        _promote(event, promotion, asked, found, decided_by=actor.user)
+    elif status == Approval.Status.VOID and found is not None:
+        changed = in_the_way(found.facts) or ["What stands under the name, or a check, is not what it was."]
+        end_proposal(event, promotion.pk, "It is not what was put forward any more. " + " ".join(changed))
+    elif status == Approval.Status.REFUSED:
+        end_proposal(event, promotion.pk, comment, decided_by=actor.user)
+    return asked
+
+
+@command(Verb.PROMOTION_WITHDRAWN, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
+def withdraw_promotion(event: Draft, *, actor: Actor, promotion: Promotion, reason: str) -> Promotion:
+    """Nobody should rest on it any more, or it is not asked for any more. What it superseded does not come back by itself."""
+    lock_ledger()
+    promotion = _locked(promotion.pk)
+    if promotion.status not in Promotion.HOLDING:
+        raise Refusal(f"{promotion.label} is {promotion.get_status_display().lower()} already.")
+    event.reason = reason.strip()[:1000]
+    if not event.reason:
+        raise Refusal("Say why; whoever rests on it will read it.", field="reason")
+    event.change(promotion, status=Status.WITHDRAWN, ended_at=timezone.now(), end_reason=event.reason)
+    requests.void(event, subject_type=SUBJECT, subject_id=promotion.pk)
+    return promotion
+
+
+# --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+
+def name_of(text: str) -> str:
+    """A name in the form in which names are compared. Raises Refusal."""
+    try:
+        ids.validate_slug(text)
+    except ValidationError as error:
+        raise Refusal(*error.messages, field="name") from error
+    return ids.same_name(text)
+
+
+def content_of(candidate: Candidate, facts: list[Fact]) -> dict[str, Any]:
+    """What an approver agrees to; void once a check says something else, or something else stands under the name."""
+    artifact, standing = candidate.artifact, candidate.standing
+    return {
+        "asks": f"Promote {_title(artifact)} as {candidate.name}",
+        "artifact": f"{_title(artifact)}, {artifact.public_id}",
+        "sha256": artifact.blob.sha256,
+        "made_by": artifact.run.name,
+        "replaces": f"{_title(standing.artifact)}, promotion {standing.number}" if standing else "",
+        "facts": [fact.agreed for fact in facts],
+    }
+
+
+def end_proposal(event: Draft, promotion_id: uuid.UUID, reason: str, *, decided_by: User | None = None) -> None:
+    """Refuse what waits for a decision; nothing happens to what does not."""
+    promotion = _locked(promotion_id)
+    if promotion.status == Status.PROPOSED:
+        now = timezone.now()
+        decided_at = now if decided_by else None
+        event.change(
+            promotion, status=Status.REFUSED, ended_at=now, end_reason=reason[:1000], decided_at=decided_at, decided_by=decided_by
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    candidate: Candidate
+    facts: list[Fact]
+    content_hash: str
+
+
+def _found_anew(promotion: Promotion, read: str | None) -> _Found:
+    candidate = candidate_of(promotion.artifact, promotion.name, read=read)
+    facts = facts_of(candidate)
+    return _Found(candidate, facts, digest(content_of(candidate, facts)))
+
+
+def _promote(event: Draft, promotion: Promotion, asked: Approval, found: _Found, *, decided_by: User) -> None:
+    now, standing = timezone.now(), found.candidate.standing
+    if standing is not None:
+        standing = _locked(standing.pk)
+        event.change(standing, status=Status.SUPERSEDED, ended_at=now, end_reason=f"{promotion.label} took its place.")
+    rests_on = [Rested("approval", asked.pk, asked.content_hash)]
+    if promotion.evaluation is not None:
+        rests_on.insert(0, Rested("evaluation", promotion.evaluation.pk, row_hash(promotion.evaluation)))
+    promoted = Promoted(
+        promotion=promotion.pk,
+        artifact=promotion.artifact.pk,
+        name=promotion.name,
+        path=promotion.artifact.path,
+        sha256=promotion.artifact.blob.sha256,
+        at=now,
+        facts=found.facts,
+        policy_sha256=digest(policy(found.facts)),
+        rests_on=rests_on,
+    )
+    key = settings.CHECKPOINT_KEY()
+    stated = statement(promoted, verifier=f"urn:labsite:installation:{dsse.key_id(key.public_key())}", version=settings.VERSION)
+    event.verb, event.about = Verb.PROMOTION_DECIDED, promotion
+    event.changing(promotion)
+    event.note(promotion, {"status": (promotion.status, Status.PROMOTED)})
+    promotion.status, promotion.decided_at, promotion.decided_by = Status.PROMOTED, now, decided_by
+    promotion.supersedes, promotion.statement = standing, dsse.envelope(stated, key)
+    promotion.save(update_fields=["status", "decided_at", "decided_by", "supersedes", "statement"])
+
+
+def _locked(promotion_id: uuid.UUID) -> Promotion:
+    rows = Promotion.objects.select_related("artifact__blob", "artifact__run__contract", "evaluation", "requested_by")
+    return rows.select_for_update(no_key=True, of=("self",)).get(pk=promotion_id)
+
+
+def _title(artifact: Artifact) -> str:
+    return artifact.name or artifact.path

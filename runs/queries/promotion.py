@@ -1,0 +1,109 @@
+"""Promotions: the list, one with the answer that it gives, what stands under a name."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from runs.eligibility import facts_from, summary
+from runs.models import Artifact, Promotion
+from runs.queries.suspension import suspended
+from workspaces import ids
+from workspaces.checklist import fact_checks
+from workspaces.models import Approval, NotFound
+from workspaces.queries.paging import Page, newest_first
+
+Status = Promotion.Status
+RELATED = ("artifact__blob", "artifact__run", "evaluation__contract__benchmark", "requested_by", "decided_by", "supersedes__artifact")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A promotion, and why it is suspended although it stands; empty where it is not."""
+
+    promotion: Promotion
+    suspended: str = ""
+
+    @property
+    def may_be_rested_on(self) -> bool:
+        return self.promotion.status == Status.PROMOTED and not self.suspended
+
+    @property
+    def state(self) -> str:
+        return "suspended" if self.suspended else str(self.promotion.status)
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionPage:
+    """One promotion as its page shows it. `checks` go into a checklist, as they stood when it was put forward; `approval` is the open or last
+    request about it; `history` the others under its name."""
+
+    told: Told
+    checks: list[dict[str, Any]]
+    summary: str
+    approval: Approval | None
+    history: list[Told]
+    took_its_place: Promotion | None
+
+
+def page_of_promotions(*, name: str = "", status: str = "", cursor: str = "", size: int = 50) -> Page[Told]:
+    """Promotions, newest first; of one name or status where asked. Raises BadCursor."""
+    rows = _rows()
+    if name:
+        rows = rows.filter(name=ids.same_name(name))
+    if status:
+        rows = rows.filter(status=status)
+    page = newest_first(rows, cursor=cursor, size=size)
+    return Page(told(page.items), page.next)
+
+
+def standing_promotions(limit: int = 50) -> list[Told]:
+    """What stands, by name."""
+    return told(_rows().filter(status=Status.PROMOTED).order_by("name")[:limit])
+
+
+def promotion_page(promotion: Promotion) -> PromotionPage:
+    others = _rows().filter(name=promotion.name).exclude(pk=promotion.pk).order_by("-created_at", "-pk")[:20]
+    found = told([promotion, *others])
+    return PromotionPage(
+        told=found[0],
+        checks=fact_checks(promotion.facts),
+        summary=summary(facts_from(promotion.facts)),
+        approval=Approval.objects.filter(subject_type="promotion", subject_id=promotion.pk).order_by("-created_at").first(),
+        history=found[1:],
+        took_its_place=next((one.promotion for one in found if one.promotion.supersedes_id == promotion.pk), None),
+    )
+
+
+def promotions_of(artifact: Artifact) -> list[Told]:
+    """Under which names it stands, stood, or was put forward; newest first, cut."""
+    return told(_rows().filter(artifact=artifact).order_by("-created_at", "-pk")[:10])
+
+
+def find_promoted(name: str) -> Promotion:
+    """What stands under a name; else the last that did or was put forward. NotFound where nothing ever was."""
+    rows = _rows().filter(name=ids.same_name(name))
+    found = rows.filter(status=Status.PROMOTED).first() or rows.order_by("-created_at", "-pk").first()
+    if found is None:
+        raise NotFound("promoted name")
+    return found
+
+
+def find_standing(name: str) -> Promotion:
+    """What stands under a name. NotFound where nothing does."""
+    found = find_promoted(name)
+    if found.status != Status.PROMOTED:
+        raise NotFound("promoted name")
+    return found
+
+
+def told(promotions: "Collection[Promotion] | QuerySet[Promotion]") -> list[Told]:
+    """Each with why it is suspended; two queries however many there are."""
+    rows = list(promotions)
+    why = suspended({row.artifact_id for row in rows if row.status == Status.PROMOTED})
+    return [Told(row, why.get(row.artifact_id, "") if row.status == Status.PROMOTED else "") for row in rows]
+
+
+def _rows() -> "QuerySet[Promotion]":
+    return Promotion.objects.select_related(*RELATED)

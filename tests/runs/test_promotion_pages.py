@@ -1,0 +1,152 @@
+"""Pages and API of promotions: the checklist, the inbox, the address that stays, who may."""
+
+import pytest
+
+from runs.commands.approval import decide_approval
+from runs.commands.promotion import withdraw_promotion
+from runs.models import Artifact, Promotion
+from tests.factories import make_member
+from tests.factories_pages import HOSTILE, client_of
+from tests.factories_people import bearer, make_token
+from tests.factories_promotions import change_licence, make_candidate, propose
+from tests.factories_runs import Laboratory, make_laboratory
+from workspaces.access import Actor
+from workspaces.models import Approval
+
+W = "/workspaces/lab"
+API = f"/api/v1{W}"
+
+
+@pytest.fixture
+def laboratory(db: None) -> Laboratory:
+    return make_laboratory()
+
+
+@pytest.fixture
+def approver(laboratory: Laboratory) -> Actor:
+    return make_member(laboratory.workspace, "approver")
+
+
+def candidate(laboratory: Laboratory, **values: object) -> Artifact:
+    with laboratory.opened():
+        return make_candidate(laboratory, **values)  # type: ignore[arg-type]  # test input
+
+
+def stand(laboratory: Laboratory, approver: Actor, artifact: Artifact) -> Promotion:
+    with laboratory.opened():
+        promotion, approval = propose(laboratory.owner, artifact)
+        decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+        return promotion
+
+
+def test_from_the_artifact_to_what_stands(laboratory: Laboratory, approver: Actor) -> None:
+    artifact = candidate(laboratory)
+    researcher = client_of(make_member(laboratory.workspace, "researcher"))
+    assert f"{W}/artifacts/{artifact.public_id}/promote/" in researcher.get(f"{W}/artifacts/{artifact.public_id}/").content.decode()
+    shown = researcher.get(f"{W}/artifacts/{artifact.public_id}/promote/").content.decode()
+    assert "can be put forward" in shown
+    assert "8 of 8 checks hold" in shown
+    answer = researcher.post(f"{W}/artifacts/{artifact.public_id}/promote/", {"name": "champion", "reason": HOSTILE})
+    assert answer.status_code == 303
+    page = researcher.get(answer["Location"]).content.decode()
+    assert "Not yet:" in page
+    assert "<script>alert" not in page
+    inbox = client_of(approver).get(f"{W}/approvals/").content.decode()
+    assert "Promote model.pt as champion" in inbox
+    assert "Licence of its data" in inbox, "the inbox shows the checklist"
+    with laboratory.opened():
+        approval = Approval.objects.get()
+    one = client_of(approver).get(f"{W}/approvals/{approval.public_id}/").content.decode()
+    assert answer["Location"].split("prom_")[1].strip("/") in one, "the request leads to the promotion"
+    decided = client_of(approver).post(
+        f"{W}/approvals/{approval.public_id}/decide/",
+        {"decision": "approve", "seen_hash": approval.content_hash, "back": f"{W}/promotions/"},
+    )
+    assert decided["Location"] == f"{W}/promotions/"
+    page = researcher.get(answer["Location"]).content.decode()
+    assert "people may rest on" in page
+    assert "/.well-known/lab-keys.json" in page
+    envelope = researcher.get(f"{answer['Location']}statement/").json()
+    assert envelope["payloadType"] == "application/vnd.in-toto+json"
+    assert "1 artifact stands promoted" in researcher.get(f"{W}/promotions/").content.decode()
+
+
+def test_what_cannot_be_promoted_says_why_and_is_refused(laboratory: Laboratory) -> None:
+    artifact = candidate(laboratory)
+    with laboratory.opened():
+        change_licence(laboratory, "")
+    client = client_of(laboratory.owner)
+    shown = client.get(f"{W}/artifacts/{artifact.public_id}/promote/").content.decode()
+    assert "cannot be promoted yet" in shown
+    assert "7 of 8 checks hold, 1 cannot be told" in shown
+    answer = client.post(f"{W}/artifacts/{artifact.public_id}/promote/", {"name": "champion"})
+    assert answer.status_code == 409
+    bad = client.post(f"{W}/artifacts/{artifact.public_id}/promote/", {"name": "Not A Name"})
+    assert bad.status_code == 422
+    with laboratory.opened():
+        assert not Promotion.objects.exists()
+
+
+def test_the_address_stays(laboratory: Laboratory, approver: Actor) -> None:
+    client = client_of(laboratory.owner)
+    assert client.get(f"{W}/promoted/champion/").status_code == 404
+    first = candidate(laboratory, content=b"first weights")
+    stand(laboratory, approver, first)
+    assert client.get(f"{W}/promoted/champion/")["Location"] == f"{W}/artifacts/{first.public_id}/"
+    second = candidate(laboratory, value=0.9, content=b"second weights")
+    promotion = stand(laboratory, approver, second)
+    assert client.get(f"{W}/promoted/champion/")["Location"] == f"{W}/artifacts/{second.public_id}/"
+    assert b"".join(client.get(f"{W}/promoted/champion/file/")) == b"second weights"
+    with laboratory.opened():
+        withdraw_promotion(actor=laboratory.owner, promotion=promotion, reason="Trained on the holdout.")
+    gone = client.get(f"{W}/promoted/champion/", follow=True)
+    assert "Trained on the holdout." in gone.content.decode(), "it says what became of it"
+    assert client.get(f"{W}/promoted/champion/file/").status_code == 404
+
+
+def test_withdrawing_wants_a_reason(laboratory: Laboratory, approver: Actor) -> None:
+    promotion = stand(laboratory, approver, candidate(laboratory))
+    client = client_of(laboratory.owner)
+    page = f"{W}/promotions/{promotion.public_id}/withdraw/"
+    assert client.get(page).status_code == 200
+    assert client.post(page, {"reason": ""}).status_code == 422
+    assert client.post(page, {"reason": "A bug in the data."}).status_code == 303
+    shown = client.get(f"{W}/promotions/{promotion.public_id}/").content.decode()
+    assert "was withdrawn" in shown
+
+
+def test_by_token(laboratory: Laboratory, approver: Actor) -> None:
+    artifact = candidate(laboratory)
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "artifact:write")
+    client = bearer(secret)
+    look = client.get(f"{API}/artifacts/{artifact.public_id}/eligibility?name=champion").json()
+    assert (look["eligible"], len(look["facts"])) == (True, 8)
+    made = client.post(f"{API}/promotions", {"artifact_id": artifact.public_id, "name": "champion"}, content_type="application/json")
+    assert made.status_code == 201, made.content
+    body = made.json()
+    assert (body["status"], body["name"], body["suspended"]) == ("proposed", "champion", "")
+    assert client.get(f"{API}/promoted/champion").status_code == 404
+    with laboratory.opened():
+        approval = Approval.objects.find(body["approval_id"])
+        decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+    standing = client.get(f"{API}/promoted/champion").json()
+    assert (standing["id"], standing["decided_by"]) == (body["id"], approver.label)
+    assert b"".join(client.get(f"{API}/promoted/champion/content")) == b"weights"
+    assert client.get(f"{API}/promotions/{body['id']}/statement").json()["signatures"]
+    assert [one["id"] for one in client.get(f"{API}/promotions?status=promoted").json()["items"]] == [body["id"]]
+    gone = client.post(f"{API}/promotions/{body['id']}/withdraw", {"reason": "A bug."}, content_type="application/json")
+    assert (gone.status_code, gone.json()["status"]) == (200, "withdrawn")
+    assert client.get(f"{API}/promoted/champion").status_code == 404
+
+
+def test_a_token_of_the_approver_cannot_ask_for_their_own_word(laboratory: Laboratory) -> None:
+    """The generic rule holds here too: whoever asked, or made the token that did, does not decide."""
+    artifact = candidate(laboratory)
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "artifact:write")
+    made = bearer(secret).post(f"{API}/promotions", {"artifact_id": artifact.public_id, "name": "x"}, content_type="application/json")
+    with laboratory.opened():
+        approval = Approval.objects.find(made.json()["approval_id"])
+    answer = client_of(laboratory.owner).post(
+        f"{W}/approvals/{approval.public_id}/decide/", {"decision": "approve", "seen_hash": approval.content_hash}
+    )
+    assert answer.status_code == 409
