@@ -138,7 +138,7 @@ def _secrets() -> Iterator[str]:
 
 def _files() -> Iterator[str]:
     workspace = scope.current_id()
-    for blob in Blob.objects.filter(region__in=list(settings.LABSITE_REGIONS)).order_by("pk").iterator(chunk_size=1000):
+    for blob in Blob.objects.filter(region__in=list(settings.LABSITE_REGIONS), removed_at=None).order_by("pk").iterator(chunk_size=1000):
         place = store.local_path(blob.region, workspace, blob.sha256)
         if place is None:
             yield f"The file {blob.sha256[:16]}… is not in the store."

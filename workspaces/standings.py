@@ -67,7 +67,7 @@ def standings(
             window = windows[limit.window]
             used, reserved = (balances.get((limit.unit, limit.window, side), 0) for side in (Side.SPENT, Side.RESERVED))
         elif limit.unit == Unit.STORAGE_BYTES:
-            used = int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
+            used = int(Blob.objects.filter(removed_at=None).aggregate(total=Sum("bytes"))["total"] or 0)
         elif limit.unit == Unit.RUNS:
             if runs_at_once is None:
                 continue

@@ -6,14 +6,17 @@ from typing import Any
 from django.conf import settings
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from ninja import Schema
+from pydantic import AwareDatetime, Field
 
 from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
+from runs.commands.artifact import delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
 from runs.models import Artifact, Evaluation, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, named_by
 from workspaces.downloads import attachment
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, NotFound
 from workspaces.queries.paging import newest_first
 from workspaces.queries.registry import stored_content
 
@@ -23,10 +26,10 @@ evaluations = Routes("evaluations")
 
 @routes.get("/artifacts", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactPage)
 def list_artifacts(
-    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = ""
+    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = "", deleted: bool = False
 ) -> dict[str, Any]:
-    """Artifacts, newest first; of one run, or of one kind, where asked."""
-    rows = Artifact.objects.select_related("run", "blob")
+    """Artifacts, newest first; of one run, or of one kind, where asked; or those that are deleted."""
+    rows = Artifact.objects.filter(deleted_at__isnull=not deleted).select_related("run", "blob")
     made_by = named_by(Run, run, "run")
     if made_by:
         rows = rows.filter(run=made_by)
@@ -46,7 +49,67 @@ def get_artifact(request: ApiRequest, artifact: str) -> dict[str, Any]:
 def get_artifact_content(request: ApiRequest, artifact: str) -> HttpResponseBase:
     """The bytes of an artifact, as an attachment."""
     found = Artifact.objects.find(artifact, "blob")
+    if found.removed_at is not None:
+        raise NotFound("file")
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+
+
+class ReasonIn(Body):
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class KeepIn(Body):
+    until: AwareDatetime | None = Field(description="When it is deleted by itself; null: as its kind says, or never.")
+    reason: Line = Field("", max_length=1000)
+
+
+class DaysIn(Body):
+    days: dict[str, int] = Field(max_length=50, description="Days by kind; a kind that is not named stays.")
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class DaysOut(Schema):
+    days: dict[str, int]
+
+
+@routes.post("/artifacts/{artifact}/keep", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
+def keep_artifact(request: ApiRequest, artifact: str, body: KeepIn) -> dict[str, Any]:
+    """Until when it is kept; what rests on it keeps it longer."""
+    return _acted(request, set_keep_until(actor=request.actor, artifact=Artifact.objects.find(artifact), **body.dict()))
+
+
+@routes.post("/artifacts/{artifact}/delete", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
+def post_deletion(request: ApiRequest, artifact: str, body: ReasonIn) -> dict[str, Any]:
+    """Hide it; it can be restored until its file is removed. 409 with the list of what rests on it."""
+    return _acted(request, delete_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact), reason=body.reason))
+
+
+@routes.post("/artifacts/{artifact}/restore", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
+def post_restoration(request: ApiRequest, artifact: str) -> dict[str, Any]:
+    """Bring a deleted artifact back."""
+    return _acted(request, restore_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact)))
+
+
+@routes.post("/artifacts/{artifact}/remove", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
+def post_removal(request: ApiRequest, artifact: str) -> dict[str, Any]:
+    """Remove the file of a deleted artifact for good; its bytes are free once this answers."""
+    return _acted(request, remove_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact)))
+
+
+@routes.get("/artifact-days", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=DaysOut)
+def get_days(request: ApiRequest) -> dict[str, Any]:
+    """For how many days artifacts of a kind are kept."""
+    return {"days": request.workspace.artifact_days}
+
+
+@routes.post("/artifact-days", needs=Permission.MANAGE_WORKSPACE, kind=Kind.WORKSPACE, response=DaysOut)
+def post_days(request: ApiRequest, body: DaysIn) -> dict[str, Any]:
+    """Set all of them anew."""
+    return {"days": set_artifact_days(actor=request.actor, days=body.days, reason=body.reason).artifact_days}
+
+
+def _acted(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
+    return shape_artifact(request, Artifact.objects.select_related("run", "blob").get(pk=artifact.pk))
 
 
 @evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
@@ -76,6 +139,8 @@ def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
         "bytes": artifact.blob.bytes,
         "sha256": artifact.blob.sha256,
         "created_at": artifact.created_at,
+        "status": "removed" if artifact.removed_at else "deleted" if artifact.deleted_at else "kept",
+        "keep_until": artifact.keep_until,
     }
 
 

@@ -251,6 +251,8 @@ class ArtifactOut(Schema):
     bytes: int
     sha256: str
     created_at: datetime
+    status: str = Field(description="kept, deleted (and restorable), or removed for good.")
+    keep_until: datetime | None
 
 
 class ArtifactPage(Schema):

@@ -97,7 +97,9 @@ class Keeper:
         left = room_left()
         if left is None:
             return None
-        named = set(Blob.objects.filter(sha256__in=[row.sha256 for row in self._known.values()]).values_list("sha256", flat=True))
+        named = set(
+            Blob.objects.filter(sha256__in=[row.sha256 for row in self._known.values()], removed_at=None).values_list("sha256", flat=True)
+        )
         return left - sum(row.bytes for row in self._known.values() if row.sha256 not in named)
 
     def _keep(self, path: str, size: int | None, pieces: Iterable[bytes]) -> None:

@@ -1,7 +1,9 @@
-"""Keeping tidy, once in a while for each workspace: expire approvals, remove folders of ended attempts, free what nobody names, forget what was told
-long ago, count the ledger once a night; once an hour for each engine, remove what a killed labsite left half staged or half removed there."""
+"""Keeping tidy, once in a while for each workspace: expire approvals, remove folders of ended attempts, delete artifacts whose time is over, free
+what nobody names, forget what was told long ago, count the ledger once a night, compare stored files with their rows once a day; once an hour for
+each engine, remove what a killed labsite left half staged or half removed there."""
 
 import uuid
+from contextlib import suppress
 from datetime import timedelta
 
 import structlog
@@ -11,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.commands.approval import expire_approval
+from runs.commands.artifact import AT_ONCE, GRACE, delete_expired, remove_deleted
 from runs.jobs import lease
 from runs.jobs.collect import remove_folder
 from runs.jobs.export import tidy_exports
@@ -19,11 +22,13 @@ from runs.models import Sweep, Watch
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
 from runs.queries.collecting import collecting, kept_back
+from runs.queries.expired import expired, to_remove
 from runs.queue import ring
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
+from workspaces.commands.reconcile import reconcile_files
 from workspaces.commands.recount import recount_if_due
 from workspaces.models import Approval, Pool
 
@@ -33,6 +38,7 @@ FOLDERS = 200  # removed in one go
 RETRY_SECONDS = 600  # for a folder that could not be removed
 ENGINE_SECONDS = 3600
 BARRED_SECONDS = 3600
+RECONCILE_SECONDS = 86_400
 
 
 @job
@@ -50,10 +56,25 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     ring("find_orphans", subject=workspace_id)
     remove_folders()
     tidy_engines()
+    tidy_artifacts(actor)
     tidy_store()
+    if cache.add(f"reconciled-{workspace_id.hex}", 1, RECONCILE_SECONDS):
+        reconcile_files(actor)
     tidy_exports(actor)
     forget_old()
     recount_if_due(actor)
+
+
+def tidy_artifacts(actor: Actor) -> None:
+    """Delete those whose time is over, remove those that were deleted long ago; what something rests on stays. An archive keeps all."""
+    now = timezone.now()
+    due = expired(now, AT_ONCE)
+    if due:
+        with suppress(Refusal):  # something rests on each of them
+            delete_expired(actor=actor, artifacts=due)
+    for artifact in to_remove(now, GRACE, AT_ONCE):
+        with suppress(Refusal):  # something rests on it by now
+            remove_deleted(actor=actor, artifact=artifact)
 
 
 def remove_folders() -> None:

@@ -12,10 +12,13 @@ RECORDS = ("log", "lines")  # kinds of what every run leaves behind of itself; t
 USES_SHOWN = 20
 
 
-def page_of_artifacts(*, text: str = "", kind: str = "", records: bool = False, cursor: str = "") -> Page[Artifact]:
-    """A page of results whose name holds `text`, or of logs and records. Raises BadCursor."""
-    rows = Artifact.objects.select_related("blob", "run")
-    rows = rows.filter(kind__in=RECORDS) if records else rows.exclude(kind__in=RECORDS)
+def page_of_artifacts(
+    *, text: str = "", kind: str = "", records: bool = False, is_deleted: bool = False, cursor: str = ""
+) -> Page[Artifact]:  # fmt: skip
+    """A page of results whose name holds `text`, or of logs and records, or of both what is deleted. Raises BadCursor."""
+    rows = Artifact.objects.select_related("blob", "run").filter(deleted_at__isnull=not is_deleted)
+    if not is_deleted:
+        rows = rows.filter(kind__in=RECORDS) if records else rows.exclude(kind__in=RECORDS)
     if text:
         rows = rows.filter(name__icontains=text)
     if kind:
@@ -25,7 +28,9 @@ def page_of_artifacts(*, text: str = "", kind: str = "", records: bool = False, 
 
 def kinds() -> list[str]:
     """Kinds of results that there are."""
-    return list(Artifact.objects.exclude(kind__in=RECORDS).order_by("kind").values_list("kind", flat=True).distinct()[:100])
+    return list(
+        Artifact.objects.filter(deleted_at=None).exclude(kind__in=RECORDS).order_by("kind").values_list("kind", flat=True).distinct()[:100]
+    )
 
 
 @dataclass(frozen=True, slots=True)

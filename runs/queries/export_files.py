@@ -41,12 +41,12 @@ def carried(files: str, closed_runs: Collection[uuid.UUID]) -> "QuerySet[Blob]":
         wanted |= Q(Exists(DatasetFile.objects.filter(blob=OuterRef("pk"), version__dataset__egress__in=classes)))
         wanted |= Q(Exists(DatasetPiece.objects.filter(blob=OuterRef("pk"), dataset__egress__in=classes)))
     if Egress.INTERNAL in classes:
-        wanted |= Q(Exists(Artifact.objects.filter(blob=OuterRef("pk")).exclude(run__in=closed_runs)))
+        wanted |= Q(Exists(Artifact.objects.filter(blob=OuterRef("pk"), deleted_at=None).exclude(run__in=closed_runs)))
     closed = Q(Exists(DatasetFile.objects.filter(blob=OuterRef("pk"), version__dataset__egress=Egress.RESTRICTED)))
     closed |= Q(Exists(DatasetPiece.objects.filter(blob=OuterRef("pk"), dataset__egress=Egress.RESTRICTED)))
     if closed_runs:
         closed |= Q(Exists(Artifact.objects.filter(blob=OuterRef("pk"), run__in=closed_runs)))
-    return Blob.objects.filter(wanted).exclude(closed).order_by("sha256")
+    return Blob.objects.filter(wanted, removed_at=None).exclude(closed).order_by("sha256")
 
 
 def choices() -> list[Choice]:

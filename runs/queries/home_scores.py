@@ -125,7 +125,7 @@ def promotable(shown: list[Board]) -> list[Promotable]:
     makers = {leader.run_id for _, leader in led if not leader.subject_artifact_id}
     if not led:
         return []
-    rows = Artifact.objects.filter(Q(pk__in=measured) | Q(run__in=makers), kind__in=PROMOTABLE)
+    rows = Artifact.objects.filter(deleted_at=None).filter(Q(pk__in=measured) | Q(run__in=makers), kind__in=PROMOTABLE)
     artifacts = rows.select_related("run", "blob").only("name", "path", "kind", "run__name", "blob__bytes").order_by("-created_at", "-pk")
     found: list[Promotable] = []
     for artifact in artifacts[: 4 * PROMOTABLE_SHOWN]:

@@ -105,7 +105,7 @@ def artifact_picks(names: list[str]) -> list[Pick]:
 
 
 def _artifacts() -> "QuerySet[Artifact]":
-    return Artifact.objects.select_related("run", "blob")
+    return Artifact.objects.filter(deleted_at=None).select_related("run", "blob")
 
 
 def _dataset_pick(version: DatasetVersion, value: str) -> Pick:

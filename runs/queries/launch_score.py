@@ -59,5 +59,5 @@ def evaluators(run: Run) -> list[Agent]:
 
 def _result(run: Run) -> Artifact | None:
     """The newest model, else the newest result of any kind."""
-    results = list(Artifact.objects.filter(run=run).exclude(kind__in=RECORDS).order_by("-created_at", "path"))
+    results = list(Artifact.objects.filter(run=run, deleted_at=None).exclude(kind__in=RECORDS).order_by("-created_at", "path"))
     return next((artifact for artifact in results if artifact.kind in MODELS), results[0] if results else None)

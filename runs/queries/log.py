@@ -87,7 +87,9 @@ def open_log(run: Run, name: str, attempt: Attempt | None = None) -> LogFile:
     attempt = attempt or Attempt.objects.filter(run=run).select_related("pool__engine", "run").order_by("-number").first()
     if attempt is None:
         return LogFile(name, None, None, run.is_terminal)
-    kept = Artifact.objects.filter(run=run, path=f".labsite/attempt-{attempt.number}/{name}").select_related("blob").first()
+    kept = (
+        Artifact.objects.filter(run=run, path=f".labsite/attempt-{attempt.number}/{name}", removed_at=None).select_related("blob").first()
+    )
     return LogFile(name, attempt, kept.blob if kept else None, attempt.ended_at is not None)
 
 

@@ -163,7 +163,7 @@ SELECT count(*), coalesce(sum(blob.bytes), 0)::bigint,
        (SELECT count(DISTINCT event_id) FROM workspaces_eventsubject WHERE workspace_id = %(workspace)s AND object_id = ANY(%(objects)s)),
        (SELECT coalesce(max(version), 0) FROM workspaces_contract WHERE workspace_id = %(workspace)s AND benchmark_id = %(benchmark)s)
   FROM runs_artifact AS artifact JOIN workspaces_blob AS blob ON blob.workspace_id = artifact.workspace_id AND blob.id = artifact.blob_id
- WHERE artifact.workspace_id = %(workspace)s AND artifact.run_id = %(run)s
+ WHERE artifact.workspace_id = %(workspace)s AND artifact.run_id = %(run)s AND artifact.deleted_at IS NULL
 """
 
 
@@ -182,7 +182,7 @@ def figures_of(run: Run, attempts: list[Attempt]) -> Figures:
 
 
 def artifacts_of(run: Run) -> list[Artifact]:
-    return list(run.artifacts.select_related("blob").order_by("path")[:1000])
+    return list(run.artifacts.filter(deleted_at=None).select_related("blob").order_by("path")[:1000])
 
 
 def lines_of(attempts: list[Attempt], limit: int = LINES_SHOWN) -> list[RunLine]:

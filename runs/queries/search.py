@@ -66,7 +66,7 @@ def find_sweeps(wanted: Wanted, slug: str) -> Found:
 
 def find_artifacts(wanted: Wanted, slug: str) -> Found:
     """Results of runs, by name, id and the first digits of their SHA-256. What every run writes of itself is left out, as on the list."""
-    rows, also = by_id(Artifact.objects.exclude(kind__in=RECORDS), wanted)
+    rows, also = by_id(Artifact.objects.filter(deleted_at=None).exclude(kind__in=RECORDS), wanted)
     columns = ("name", "path", "kind", "run__name", "blob__sha256")
     listed, total = ranked(rows, wanted, names=("name",), columns=columns, also=begins_with("blob__sha256", wanted, also))
     hits = []

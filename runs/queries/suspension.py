@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Callable, Collection
 
 from runs.models import Artifact, Promotion
+from runs.queries.lineage_edges import NodeKind
+from workspaces.queries.withdrawal import standing_on
 
 Source = Callable[[Collection[uuid.UUID]], dict[uuid.UUID, str]]
 
@@ -29,4 +31,9 @@ def _files_missing(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     return {pk: f"Its file was not found in the store on {missing_at:%-d %B %Y}." for pk, missing_at in rows}
 
 
-SOURCES: tuple[Source, ...] = (_files_missing,)
+def _withdrawn(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
+    found = standing_on((NodeKind.ARTIFACT, key) for key in artifact_ids)
+    return {key: f"{marks[0].subject_label}, which it rests on, is withdrawn: {marks[0].reason}" for (_, key), marks in found.items()}
+
+
+SOURCES: tuple[Source, ...] = (_withdrawn, _files_missing)

@@ -3,17 +3,20 @@
 Bytes are received outside any transaction; the command that follows writes the rows. A file that no command has named stays for a day.
 """
 
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 from django.db.models import Sum
+from django.utils import timezone
 
 from workspaces import scope, store
 from workspaces.audit import Draft, Refusal
 from workspaces.file_paths import BadPath, clean_path, shown_path
-from workspaces.models import Blob, Limit, Unit, Workspace
+from workspaces.models import AgentFile, Blob, DatasetFile, DatasetPiece, Limit, Unit, Workspace
 from workspaces.records import RecordCount, counter_for
 from workspaces.units import plural, size
 
@@ -125,7 +128,9 @@ def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = Tru
     is no longer there. `is_limited=False` does not ask the limit: what a run has made already is not thrown away for it.
     """
     sent = {file.sha256: file for file in files}
-    rows = {blob.sha256: blob for blob in Blob.objects.filter(sha256__in=list(sent))}
+    # Locked, in one order: what lets go of the last row that names a file waits for us, or we for it.
+    known = {blob.sha256: blob for blob in Blob.objects.filter(sha256__in=list(sent)).select_for_update(no_key=True).order_by("pk")}
+    rows = {sha256: blob for sha256, blob in known.items() if blob.removed_at is None}
     fresh = [file for sha256, file in sent.items() if sha256 not in rows]
     if not fresh:
         return rows
@@ -136,7 +141,10 @@ def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = Tru
     warning = refuse_over_limit(sum(file.bytes for file in fresh), lock=True) if is_limited else ""
     if warning:
         event.details["warning"] = warning
-    made = [Blob(sha256=file.sha256, bytes=file.bytes, region=workspace.region) for file in fresh]
+    for file in fresh:
+        if file.sha256 in known:
+            event.change(known[file.sha256], removed_at=None, missing_at=None)
+    made = [Blob(sha256=file.sha256, bytes=file.bytes, region=workspace.region) for file in fresh if file.sha256 not in known]
     Blob.objects.bulk_create(made, ignore_conflicts=True)  # another command may have named the same content this moment
     ours = {blob.pk for blob in made}
     found = list(Blob.objects.filter(sha256__in=[file.sha256 for file in fresh]))
@@ -144,9 +152,32 @@ def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = Tru
     return rows | {blob.sha256: blob for blob in found}
 
 
+def lock_blob(blob_id: uuid.UUID) -> Blob:
+    """Within a command: the row of a stored file, against whoever would name it or let go of it meanwhile."""
+    return Blob.objects.select_for_update(no_key=True).get(pk=blob_id)
+
+
+def release_blob(event: Draft, blob: Blob) -> bool:
+    """Within a command, the row locked by `lock_blob`: let go of a file that nothing of the floor above names. It is counted no more once the
+    command has committed; then call `drop_file`. False where a dataset or an agent's code names it, so that it stays."""
+    if blob.removed_at is not None:
+        return False
+    if any(model.objects.filter(blob=blob).exists() for model in (DatasetFile, DatasetPiece, AgentFile)):
+        return False
+    event.change(blob, removed_at=timezone.now())
+    return True
+
+
+def drop_file(blob: Blob, *, released_after: float) -> bool:
+    """Remove the file of a released row from the store; False where it was put anew since `released_after` (seconds UTC, before the command began),
+    or is gone. What is left by a process that dies before this goes with the next tidying up."""
+    place = store.store_of(blob.region)
+    return place.remove_old(scope.current_id(), blob.sha256, older_than_seconds=time.time() - released_after)
+
+
 def stored_bytes() -> int:
     """Bytes that the workspace's rows name, each content once."""
-    return int(Blob.objects.aggregate(total=Sum("bytes"))["total"] or 0)
+    return int(Blob.objects.filter(removed_at=None).aggregate(total=Sum("bytes"))["total"] or 0)
 
 
 def room_left() -> int | None:
@@ -194,7 +225,7 @@ def tidy_store() -> int:
     count = place.tidy_incoming(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
     old = place.hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
     while batch := list(islice(old, 1000)):
-        named = set(Blob.objects.filter(sha256__in=batch).values_list("sha256", flat=True))
+        named = set(Blob.objects.filter(sha256__in=batch, removed_at=None).values_list("sha256", flat=True))
         nameless = (sha256 for sha256 in batch if sha256 not in named)
         count += sum(place.remove_old(workspace.pk, sha256, older_than_seconds=ORPHANS_STAY_SECONDS) for sha256 in nameless)
     return count

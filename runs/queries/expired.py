@@ -1,0 +1,28 @@
+"""Artifacts whose time is over: those whose own day has come, and those of a kind that is kept for so many days; and the deleted ones that go."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q
+
+from runs.lifecycle import TERMINAL
+from runs.models import Artifact, Evaluation, Promotion, RunInput
+from workspaces import scope
+from workspaces.models import Workspace
+
+
+def expired(now: datetime, limit: int) -> list[Artifact]:
+    """At most `limit`, the oldest first; something may still rest on them. An artifact's own day goes before what its kind says."""
+    days: dict[str, int] = Workspace.objects.values_list("artifact_days", flat=True).get(pk=scope.current_id())
+    over = Q(keep_until__lte=now)
+    for kind, count in days.items():
+        over |= Q(keep_until=None, kind=kind, created_at__lte=now - timedelta(days=count))
+    # What is sure to hold them for long is left out here, so that it does not stand before the others for ever.
+    held = Q(Exists(Evaluation.objects.filter(subject_artifact=OuterRef("pk"))))
+    held |= Q(Exists(Promotion.objects.filter(artifact=OuterRef("pk"), status__in=Promotion.HOLDING)))
+    held |= Q(Exists(RunInput.objects.filter(artifact=OuterRef("pk")).exclude(run__status__in=sorted(TERMINAL))))
+    return list(Artifact.objects.filter(over, deleted_at=None).exclude(held).order_by("created_at", "pk")[:limit])
+
+
+def to_remove(now: datetime, grace: timedelta, limit: int) -> list[Artifact]:
+    """Deleted for longer than `grace`, and not removed yet."""
+    return list(Artifact.objects.filter(deleted_at__lte=now - grace, removed_at=None).order_by("deleted_at", "pk")[:limit])

@@ -1,0 +1,88 @@
+"""What rests on artifacts, so that they stay: scores, runs that are to read them, promotions, exports."""
+
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from runs.lifecycle import TERMINAL
+from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
+from workspaces import ids
+from workspaces.units import number
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """One thing that rests on an artifact; `page` and `argument` name where it is told in full."""
+
+    artifact_id: uuid.UUID
+    words: str
+    page: str
+    argument: str
+
+
+def what_rests_on(artifacts: Collection[Artifact]) -> list[Resting]:
+    """Everything that rests on any of them; one query for each kind of thing, however many artifacts there are."""
+    keys = {artifact.pk for artifact in artifacts}
+    return [found for source in SOURCES for found in source(artifacts, keys)] if artifacts else []
+
+
+def words_of(resting: Collection[Resting]) -> list[str]:
+    """Sentences of a refusal, cut."""
+    said = list(dict.fromkeys(one.words for one in resting))
+    more = len(said) - SHOWN
+    return said[:SHOWN] + ([f"And {more} more."] if more > 0 else [])
+
+
+def _scores(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    rows = Evaluation.objects.filter(subject_artifact__in=keys).select_related("run", "benchmark").order_by("-created_at", "-pk")
+    for row in rows:
+        words = (
+            f"A score is of it: {row.metric} {number(row.value, row.standard_error)} on {row.benchmark.name}, measured by {row.run.name}."
+        )
+        yield Resting(_key(row.subject_artifact_id), words, "run", row.run.public_id)
+
+
+def _live_runs(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    rows = RunInput.objects.filter(artifact__in=keys).exclude(run__status__in=sorted(TERMINAL))
+    for row in rows.select_related("run").order_by("-created_at"):
+        words = f"{row.run.name} reads it and is {row.run.get_status_display()}."
+        yield Resting(_key(row.artifact_id), words, "run", row.run.public_id)
+
+
+def _sweeps(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    for sweep in Sweep.objects.filter(status=Sweep.Status.RUNNING):
+        named = {ids.spellings(Artifact.prefix, str(text))[0] for text in sweep.request.get("artifacts") or ()}
+        for key in sorted(keys & {name for name in named if name is not None}):
+            yield Resting(key, f"Runs of the sweep {sweep.name} are to read it.", "sweep", sweep.public_id)
+
+
+def _promotions(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    for row in Promotion.objects.filter(artifact__in=keys, status__in=Promotion.HOLDING).order_by("number"):
+        words = f"It {'stands' if row.status == Promotion.Status.PROMOTED else 'is put forward'} as {row.label}; withdraw that first."
+        yield Resting(_key(row.artifact_id), words, "promotion", row.public_id)
+
+
+def _exports(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    """An export that carries content of artifacts, and is being made or kept for downloading, holds those that were there."""
+    rows = Export.objects.filter(files=Export.Files.INTERNAL, status__in=(*Export.OPEN, Export.Status.READY)).order_by("number")
+    for export in rows:
+        for artifact in artifacts:
+            if artifact.created_at <= export.created_at or export.status in Export.OPEN:
+                words = f"Export {export.number} carries it; remove that first, or wait until it expires."
+                yield Resting(artifact.pk, words, "export", export.public_id)
+
+
+def _key(key: uuid.UUID | None) -> uuid.UUID:
+    assert key is not None
+    return key
+
+
+SOURCES: tuple[Callable[[Collection[Artifact], set[uuid.UUID]], Iterator[Resting]], ...] = (
+    _scores,
+    _live_runs,
+    _sweeps,
+    _promotions,
+    _exports,
+)

@@ -1,0 +1,74 @@
+"""Do the stored files lie where their rows say, as long as they say? What is missing is put on record, and what is found again too.
+
+The other way round, files that no row names, is `tidy_store` (workspaces/commands/blob.py).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from workspaces import scope
+from workspaces.access import Actor
+from workspaces.audit import Draft, Refusal, command
+from workspaces.models import Blob, Workspace
+from workspaces.store import store_of
+from workspaces.units import plural
+from workspaces.verbs import Verb
+
+AT_ONCE = 500  # rows of one command
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`looked` rows were compared; files of `missing` are not there or not as long as their rows say, those of `found` are there again."""
+
+    looked: int
+    missing: list[Blob]
+    found: list[Blob]
+
+
+def compare_files() -> Compared:
+    """Look for the file of each row of the open workspace: its name and length, not its content. Writes nothing."""
+    missing: list[Blob] = []
+    found: list[Blob] = []
+    looked = 0
+    for blob in Blob.objects.filter(removed_at=None).order_by("pk").iterator(chunk_size=1000):
+        looked += 1
+        place = store_of(blob.region).local_path(scope.current_id(), blob.sha256)
+        is_there = place is not None and place.stat().st_size == blob.bytes
+        if is_there and blob.missing_at is not None:
+            found.append(blob)
+        elif not is_there and blob.missing_at is None:
+            missing.append(blob)
+    return Compared(looked, missing, found)
+
+
+def reconcile_files(actor: Actor) -> Compared:
+    """Compare, and put on record what has changed since the last time; nothing is written where nothing has."""
+    compared = compare_files()
+    for start in range(0, max(len(compared.missing), len(compared.found)), AT_ONCE):
+        end = start + AT_ONCE
+        record_files(actor=actor, missing=compared.missing[start:end], found=compared.found[start:end])
+    return compared
+
+
+@command(Verb.WORKSPACE_FILES_RECONCILED, needs=None, by_system=True, in_archive="what an archive has lost has to be known")
+def record_files(event: Draft, *, actor: Actor, missing: Collection[Blob], found: Collection[Blob]) -> None:
+    """Mark the rows whose files are missing, and unmark those that are there again."""
+    if not missing and not found:
+        raise Refusal("Nothing has changed.")
+    event.about = Workspace.objects.get(pk=scope.current_id())
+    keys = [blob.pk for blob in (*missing, *found)]
+    rows = list(Blob.objects.select_for_update(no_key=True).filter(pk__in=keys, removed_at=None).order_by("pk"))
+    event.changing(*rows)
+    gone = {blob.pk for blob in missing}
+    now = timezone.now()
+    for row in rows:
+        row.missing_at = now if row.pk in gone else None
+    Blob.objects.bulk_update(rows, ["missing_at"])
+    event.details |= {
+        "missing": [row.sha256 for row in rows if row.missing_at],
+        "found": [row.sha256 for row in rows if not row.missing_at],
+    }
+    event.reason = f"{plural(len(missing), 'file is', 'files are')} missing, {plural(len(found), 'is', 'are')} there again."
