@@ -6,7 +6,10 @@ from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import RunInput
 from runs.queries.egress import strictest_read_by
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.undeclared import undeclared_inputs
 from workspaces.models import Dataset, Pool
+from workspaces.queries.withdrawal import standing_on
 from workspaces.units import plural
 
 NAMED = 5  # datasets named in one sentence
@@ -43,12 +46,30 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
     count = RunInput.objects.filter(run=candidate.run).count()
     evidence = (Link("run", candidate.run.public_id, candidate.run.name),)
     observed = plural(count, "input", "inputs") + " named"
-    if candidate.run.isolation != Pool.Isolation.NONE:
-        return Fact(
-            "inputs", name, Verdict.PASS, observed, required, "It ran apart, with its declared inputs and nothing besides.", evidence
-        )
+    found = undeclared_inputs(candidate.run)
+    if found.inputs:
+        named = ", ".join(row.name for row in found.inputs[:NAMED])
+        words = f"It has read what it had not declared: {named}. Run it again with that among its inputs."
+        return Fact("inputs", name, Verdict.FAIL, f"{len(found.inputs)} not declared", required, words, evidence)
+    if not found.is_open:
+        words = "It ran apart, with its declared inputs and nothing besides."
+        return Fact("inputs", name, Verdict.PASS, observed, required, words, evidence)
     is_answered, words = _answered_for(candidate)
     return Fact("inputs", name, Verdict.PASS if is_answered else Verdict.UNKNOWN, observed, required, words, evidence)
+
+
+def nothing_withdrawn(candidate: Candidate) -> Fact:
+    """Does it, or its score, rest on something withdrawn?"""
+    name, required = "Rests on nothing withdrawn", "no withdrawal that holds"
+    things = [(NodeKind.ARTIFACT, candidate.artifact.pk)]
+    if candidate.score is not None:
+        things.append((NodeKind.EVALUATION, candidate.score.pk))
+    marks = {mark.pk: mark for found in standing_on(things).values() for mark in found}
+    if not marks:
+        return Fact("withdrawn", name, Verdict.PASS, "none", required)
+    evidence = tuple(Link("withdrawal", mark.public_id, mark.subject_label) for mark in list(marks.values())[:NAMED])
+    words = "; ".join(f"{mark.subject_label} is withdrawn: {mark.reason}" for mark in list(marks.values())[:NAMED])
+    return Fact("withdrawn", name, Verdict.FAIL, plural(len(marks), "withdrawal", "withdrawals"), required, words, evidence)
 
 
 def ran_apart(candidate: Candidate) -> Fact:
