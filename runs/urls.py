@@ -285,6 +285,14 @@ urlpatterns = [
         methods=("GET", "POST"),
     ),
     page(
+        "datasets/<str:dataset>/origin/",
+        registered_dataset.dataset_origin,
+        name="dataset-origin",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page(
         "datasets/<str:dataset>/egress/",
         registered_dataset.dataset_egress,
         name="dataset-egress",
@@ -320,6 +328,13 @@ urlpatterns = [
         "datasets/<str:dataset>/versions/<str:version>/files/<path:path>",
         registered_dataset.dataset_file,
         name="dataset-file",
+        needs=Permission.VIEW,
+        kind=Kind.DATASET,
+    ),
+    page(
+        "datasets/<str:dataset>/versions/<str:version>/proofs/<path:path>",
+        registered_dataset.dataset_proof,
+        name="dataset-proof",
         needs=Permission.VIEW,
         kind=Kind.DATASET,
     ),

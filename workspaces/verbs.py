@@ -32,6 +32,7 @@ class Verb(StrEnum):
     DATASET_CREATED = "dataset.created"
     DATASET_CHANGED = "dataset.changed"
     DATASET_EGRESS_SET = "dataset.egress_set"
+    DATASET_ORIGIN_SET = "dataset.origin_set"
     DATASET_VERSION_IMPORTED = "dataset_version.imported"
     DATASET_WINDOW_CUT = "dataset.window_cut"
     AGENT_CREATED = "agent.created"

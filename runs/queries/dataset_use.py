@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Min, Sum
 
-from runs.models import Run, RunInput
-from workspaces.models import Dataset, DatasetPiece
+from runs.models import Artifact, Run, RunInput
+from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 
 USE_SHOWS = ("run__name", "run__status", "run__created_at", "run__agent__name", "dataset_version__number")
 
@@ -22,6 +22,13 @@ def uses_of(dataset: Dataset, *, limit: int = 20) -> tuple[list[DatasetUse], int
     rows = list(inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")[:limit])
     count = len(rows) if len(rows) < limit else inputs.count()
     return [DatasetUse(row.run, row.dataset_version.number) for row in rows], count
+
+
+def source_artifact_of(version: DatasetVersion) -> Artifact | None:
+    """The artifact whose content the version is, with its run; None where it is not an artifact's."""
+    if version.source_artifact_id is None:
+        return None
+    return Artifact.objects.select_related("run").filter(pk=version.source_artifact_id).first()
 
 
 @dataclass(frozen=True, slots=True)

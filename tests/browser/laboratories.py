@@ -114,7 +114,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
     with laboratory.opened():
         benchmark, dataset, agent = Benchmark.objects.get(), Dataset.objects.get(), Agent.objects.get()
         change_benchmark(actor=owner, benchmark=benchmark, name=words[0], description=words[4])
-        change_dataset(actor=owner, dataset=dataset, name=words[1], description=words[4], licence=words[3][:100])
+        change_dataset(actor=owner, dataset=dataset, name=words[1], description=words[4])
         change_agent(actor=owner, agent=agent, name=words[2], description=words[4])
         set_objective(actor=owner, statement=words[7], benchmark="accuracy", target=0.9, due_on=None)
         configure_workspace(actor=owner, name=words[8], boundary_reason=words[4], billing_account=words[3], reason=words[6])

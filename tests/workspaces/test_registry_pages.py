@@ -68,7 +68,7 @@ def test_hostile_text_stays_text(lab: tuple[Workspace, Actor, Client]) -> None:
             description=HOSTILE,
             contract={"metric": HOSTILE, "direction": "minimize", "terms": HOSTILE, "holdout": held},
         )
-        create_dataset(actor=actor, slug="two", name=HOSTILE, description=HOSTILE, licence=HOSTILE)
+        create_dataset(actor=actor, slug="two", name=HOSTILE, description=HOSTILE, evidence=HOSTILE)
         make_agent_version(actor, "one", environment={"NOTE": HOSTILE})
         create_agent(actor=actor, slug="two", name=HOSTILE, description=HOSTILE, part="<b>")
     paths = [f"{noun}/{tail}" for noun in ("benchmarks", "datasets", "agents") for tail in ("", "one/", "one/edit/")]
@@ -120,9 +120,9 @@ def test_benchmark_by_form(lab: tuple[Workspace, Actor, Client]) -> None:
 
 def test_dataset_by_form_and_upload(lab: tuple[Workspace, Actor, Client]) -> None:
     workspace, _, client = lab
-    assert client.post(f"{BASE}datasets/new/", {"slug": "table", "name": "Table", "origin": "external"})["Location"].endswith(
-        "/table/upload/"
-    )
+    assert client.post(f"{BASE}datasets/new/", {"slug": "table", "name": "Table", "origin": "external", "licence": "unknown"})[
+        "Location"
+    ].endswith("/table/upload/")
     address = f"{BASE}datasets/table/upload/"
 
     def form(*files: tuple[str, bytes], **more: str) -> dict[str, Any]:
@@ -139,7 +139,10 @@ def test_dataset_by_form_and_upload(lab: tuple[Workspace, Actor, Client]) -> Non
     assert "empty" in answers[2].content.decode()
     with scope.open_workspace(workspace.pk):
         assert not DatasetVersion.objects.exists()
-    assert client.post(address, form(("a.csv", b"h\n1\n"), ("b.csv", b"h\n1\n2\n"), complete="1")).status_code == 303
+    silent = client.post(address, form(("a.csv", b"h\n1\n"), complete="1"))
+    assert silent.status_code == 409
+    assert "names its source" in silent.content.decode()
+    assert client.post(address, form(("a.csv", b"h\n1\n"), ("b.csv", b"h\n1\n2\n"), complete="1", source="UCI")).status_code == 303
     page = client.get(f"{BASE}datasets/table/").content.decode()
     assert "a.csv" in page
     assert "No run has read it yet" in page

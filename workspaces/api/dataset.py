@@ -8,36 +8,48 @@ without `path`.
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponseBase
-from ninja import Query, Status
+from ninja import Query, Schema, Status
 from pydantic import Field
 
 from workspaces import uploads
 from workspaces.access import Kind, Permission
-from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import (
-    Body,
-    Cursor,
+from workspaces.api.dataset_shapes import (
     DatasetIn,
     DatasetList,
     DatasetOut,
     DatasetVersionList,
     DatasetVersionOut,
-    Line,
-    Size,
-    Text,
     dataset_out,
     dataset_version_out,
-    made_before,
 )
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_before
 from workspaces.audit import Refusal
-from workspaces.commands.dataset import create_dataset, import_dataset_version
+from workspaces.commands.dataset import create_dataset, import_dataset_version, set_origin
 from workspaces.commands.egress import set_egress
 from workspaces.downloads import attachment
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, stored_content, versions_of
+from workspaces.queries.version_proof import proof_in
 
 routes = Routes("datasets")
+
+
+class OriginIn(Body):
+    origin: Literal["private", "benchmark", "external", "self_play", "reusable"]
+    licence: Line = Field("", max_length=200, description="SPDX expression; `not known` is kept as NOASSERTION.")
+    evidence: Line = Field("", max_length=2000, description="What shows that it is of this origin.")
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class ProofOut(Schema):
+    version: str
+    content_hash: str
+    entry: str = Field(description="The file's line of the manifest, a JSON list of path, SHA-256 and bytes, exactly as it was hashed.")
+    index: int
+    count: int
+    hashes: list[str] = Field(description="From the leaf to the root, lowest first.")
 
 
 class EgressIn(Body):
@@ -63,6 +75,12 @@ def post_dataset(request: ApiRequest, body: DatasetIn) -> Any:
 def get_dataset(request: ApiRequest, dataset: str) -> Any:
     """One dataset with its newest version."""
     return whole(request, Dataset.objects.find(dataset))
+
+
+@routes.post("/datasets/{dataset}/origin", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=DatasetOut)
+def post_origin(request: ApiRequest, dataset: str, body: OriginIn) -> Any:
+    """Say which class a dataset is of, what shows it, and its licence. Versions keep what was said as they were frozen."""
+    return whole(request, set_origin(actor=request.actor, dataset=Dataset.objects.find(dataset), **body.dict()))
 
 
 @routes.post("/datasets/{dataset}/egress", needs=Permission.MANAGE_WORKSPACE, kind=Kind.DATASET, response=DatasetOut)
@@ -98,6 +116,8 @@ def post_version(
     source: Annotated[str, Query(max_length=1000)] = "",
     records: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     header: Literal["present", "absent"] = "present",
+    licence: Annotated[str, Query(max_length=200)] = "",
+    evidence: Annotated[str, Query(max_length=2000)] = "",
     reason: Annotated[str, Query(max_length=1000)] = "",
 ) -> Any:
     """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting."""
@@ -111,8 +131,9 @@ def post_version(
         else:
             files = [uploads.receive_body(request, path, has_header=header == "present")]
         version = import_dataset_version(
-            actor=request.actor, dataset=found, role=role, files=files, source=source, records=records, reason=reason, id=request.chosen_id
-        )
+            actor=request.actor, dataset=found, role=role, files=files, source=source, licence=licence, evidence=evidence, records=records,
+            reason=reason, id=request.chosen_id,
+        )  # fmt: skip
     return Status(201, dataset_version_out(request, found, version, files_of(version)))
 
 
@@ -121,6 +142,12 @@ def get_file(request: ApiRequest, dataset: str, version: str, file: str) -> Http
     """The content of one file, as an attachment."""
     found = find_file(find_version(Dataset.objects.find(dataset), version), file)
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+
+
+@routes.get("/datasets/{dataset}/versions/{version}/proofs/{path:file}", needs=Permission.VIEW, kind=Kind.DATASET, response=ProofOut)
+def get_proof(request: ApiRequest, dataset: str, version: str, file: str) -> Any:
+    """What shows, from the version's `content_hash` alone, that the version holds this file (RFC 6962; docs/version_proof.md)."""
+    return proof_in(find_version(Dataset.objects.find(dataset), version), file)
 
 
 def whole(request: ApiRequest, dataset: Dataset) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from pydantic import Field
 from workspaces import ids
 from workspaces.access import Kind, Permission
 from workspaces.api.dataset import whole
+from workspaces.api.dataset_shapes import DatasetOut
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, DatasetOut, Line, Size, made_before
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.models import Dataset, DatasetPiece
 from workspaces.queries.paging import newest_first

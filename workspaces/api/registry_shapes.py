@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from workspaces.api.door import ApiRequest
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import MOST_RUNS
-from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, DatasetFile, DatasetVersion, NotFound, Owned
+from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, NotFound, Owned
 from workspaces.queries.registry import AgentVersionRow
 from workspaces.text import UNSTORABLE, is_storable
 
@@ -111,60 +111,6 @@ class BenchmarkOut(Schema):
 
 class BenchmarkList(Schema):
     items: list[BenchmarkOut]
-    next: str | None
-
-
-class DatasetIn(Body):
-    slug: Line = Field(max_length=64)
-    name: Line = Field("", max_length=200)
-    description: Line = Field("", max_length=20_000)
-    origin: Literal["private", "benchmark", "external", "self_play", "reusable"] = "private"
-    licence: Line = Field("", max_length=200)
-
-
-class FileOut(Schema):
-    path: str
-    sha256: str
-    bytes: int
-    url: str
-
-
-class DatasetVersionOut(Schema):
-    id: str
-    uuid: UUID
-    number: int
-    role: str
-    content_hash: str
-    bytes: int
-    records: int | None
-    source: str
-    files: list[FileOut] | None = None
-    created_at: datetime
-    url: str
-
-
-class DatasetVersionList(Schema):
-    items: list[DatasetVersionOut]
-    next: str | None
-
-
-class DatasetOut(Schema):
-    id: str
-    uuid: UUID
-    status: Literal["defined", "declared"]
-    slug: str
-    name: str
-    description: str
-    origin: str
-    licence: str
-    egress: str = Field(description="public, internal or restricted: what of it may leave the workspace.")
-    version: DatasetVersionOut | None
-    created_at: datetime
-    url: str
-
-
-class DatasetList(Schema):
-    items: list[DatasetOut]
     next: str | None
 
 
@@ -288,7 +234,7 @@ def named_by(model: type[M], text: str, field: str) -> M | None:
 # --- Rows as answers ------------------------------------------------------------------------------------------------------------------------
 
 
-def _url(request: ApiRequest, name: str, *parts: str) -> str:
+def address(request: ApiRequest, name: str, *parts: str) -> str:
     return reverse(name, args=[request.workspace.slug, *parts])
 
 
@@ -313,61 +259,21 @@ def contract_out(contract: Contract) -> dict[str, Any]:
 
 def benchmark_out(request: ApiRequest, benchmark: Benchmark, contract: Contract | None) -> dict[str, Any]:
     return {
-        **_named(benchmark),
+        **named(benchmark),
         "status": "defined" if contract else "declared",
         "is_public": benchmark.is_public,
         "contract": contract_out(contract) if contract else None,
-        "url": _url(request, "benchmark", benchmark.slug),
-    }
-
-
-def dataset_version_out(
-    request: ApiRequest, dataset: Dataset, version: DatasetVersion, files: list[DatasetFile] | None = None
-) -> dict[str, Any]:
-    return {
-        "id": version.public_id,
-        "uuid": version.pk,
-        "number": version.number,
-        "role": version.role,
-        "content_hash": version.content_hash,
-        "bytes": version.bytes,
-        "records": version.records,
-        "source": version.source,
-        "files": None
-        if files is None
-        else [
-            {
-                "path": file.path,
-                "sha256": file.blob.sha256,
-                "bytes": file.blob.bytes,
-                "url": _url(request, "dataset-file", dataset.slug, str(version.number), file.path),
-            }
-            for file in files
-        ],
-        "created_at": version.created_at,
-        "url": _url(request, "dataset", dataset.slug),
-    }
-
-
-def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion | None) -> dict[str, Any]:
-    return {
-        **_named(dataset),
-        "status": "defined" if version else "declared",
-        "origin": dataset.origin,
-        "licence": dataset.licence,
-        "egress": dataset.egress,
-        "version": dataset_version_out(request, dataset, version) if version else None,
-        "url": _url(request, "dataset", dataset.slug),
+        "url": address(request, "benchmark", benchmark.slug),
     }
 
 
 def agent_out(request: ApiRequest, agent: Agent, version: AgentVersion | None) -> dict[str, Any]:
     return {
-        **_named(agent),
+        **named(agent),
         "status": "defined" if version else "declared",
         "part": agent.part,
         "version": version.number if version else None,
-        "url": _url(request, "agent", agent.slug),
+        "url": address(request, "agent", agent.slug),
     }
 
 
@@ -384,11 +290,11 @@ def agent_version_out(request: ApiRequest, agent: Agent, row: AgentVersionRow) -
             {"path": file.path, "sha256": file.blob.sha256, "bytes": file.blob.bytes, "is_executable": file.is_executable}
             for file in row.files
         ],
-        "url": _url(request, "agent", agent.slug),
+        "url": address(request, "agent", agent.slug),
     }
 
 
-def _named(row: Benchmark | Dataset | Agent) -> dict[str, Any]:
+def named(row: Benchmark | Dataset | Agent) -> dict[str, Any]:
     return {
         "id": row.public_id,
         "uuid": row.pk,

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from workspaces.access import Actor, Kind, Permission
-from workspaces.audit import Draft, Refusal, command, digest
-from workspaces.commands.blob import StoredFile, keep_blobs
-from workspaces.commands.registry import change_fields, create_named, insert, insert_all
-from workspaces.file_paths import BadPath, refuse_collisions, shown_path
-from workspaces.models import Dataset, DatasetFile, DatasetVersion
+from workspaces.audit import Draft, Refusal, command
+from workspaces.commands.blob import StoredFile
+from workspaces.commands.freezing import Said, freeze, licence_of
+from workspaces.commands.registry import change_fields, create_named
+from workspaces.licences import NOT_KNOWN
+from workspaces.models import Dataset, DatasetVersion
 from workspaces.verbs import Verb
 
-CHANGEABLE = frozenset({"name", "description", "origin", "licence"})
-MAX_FILES = 1000
+CHANGEABLE = frozenset({"name", "description", "licence"})
+ORIGIN = frozenset({"origin", "licence", "evidence"})
 
 
 @command(Verb.DATASET_CREATED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
@@ -25,18 +26,35 @@ def create_dataset(
     name: str = "",
     description: str = "",
     origin: str = Dataset.Origin.PRIVATE,
+    evidence: str = "",
     licence: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Dataset:
-    """Create a dataset without a version yet."""
-    return create_named(event, Dataset, actor=actor, slug=slug, name=name, id=id, description=description, origin=origin, licence=licence)
+    """Create a dataset without a version yet. What its origin demands to be said is asked for when the first version comes."""
+    return create_named(
+        event, Dataset, actor=actor, slug=slug, name=name, id=id, description=description, origin=origin, evidence=evidence.strip(),
+        licence=licence_of(licence),
+    )  # fmt: skip
 
 
 @command(Verb.DATASET_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
 def change_dataset(event: Draft, /, *, actor: Actor, dataset: Dataset, reason: str = "", **changed: Any) -> Dataset:
-    """Change name, description, origin or licence; what is in it changes only by a new version."""
+    """Change name, description or licence; what is in it changes only by a new version, what it is only by `set_origin`."""
     event.reason = reason
+    if changed.get("licence", dataset.licence) != dataset.licence:
+        changed["licence"] = licence_of(str(changed["licence"]))
     return change_fields(event, dataset, CHANGEABLE, changed)
+
+
+@command(Verb.DATASET_ORIGIN_SET, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
+def set_origin(event: Draft, *, actor: Actor, dataset: Dataset, origin: str, licence: str, evidence: str, reason: str) -> Dataset:
+    """Say which class a dataset is of, what shows it, and its licence. Versions keep what was said as they were frozen; versions to come take
+    this. Refuses a change without reason, and one that leaves out what the class demands of every version."""
+    if not reason.strip():
+        raise Refusal("Say why; whoever relies on the class will read it.", field="reason")
+    changed = {"origin": origin, "licence": licence_of(licence), "evidence": evidence.strip()}
+    event.reason = reason.strip()[:1000]
+    return change_fields(event, dataset, ORIGIN, changed, check=_refuse_class)
 
 
 @command(Verb.DATASET_VERSION_IMPORTED, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
@@ -48,6 +66,8 @@ def import_dataset_version(
     role: str,
     files: Sequence[StoredFile],
     source: str = "",
+    licence: str = "",
+    evidence: str = "",
     records: int | None = None,
     made_by_run_id: uuid.UUID | None = None,
     reason: str = "",
@@ -55,59 +75,15 @@ def import_dataset_version(
 ) -> DatasetVersion:
     """Freeze stored files as the next version. `records` is a person's count; without it, what could be counted while the files came."""
     event.reason = reason
-    _refuse_files(files)
-    dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)  # one next version at a time
-    content_hash = manifest_hash(files)
-    newest = dataset.versions.order_by("-number").first()
-    if newest is not None and newest.content_hash == content_hash and newest.role == role:
-        raise Refusal(
-            f"This is what version {newest.number} of {dataset.name} holds already, as {newest.get_role_display()}; nothing was imported."
-        )
-    if records is None:
-        counted = [file.records for file in files if file.records is not None]
-        records = sum(counted) if counted else None
-    version = DatasetVersion(
-        dataset=dataset,
-        number=newest.number + 1 if newest else 1,
-        role=role,
-        content_hash=content_hash,
-        bytes=sum(file.bytes for file in files),
-        records=records,
-        source=source,
-        created_by=actor.user or dataset.created_by,
-        made_by_run_id=made_by_run_id,
-    )
-    if id is not None:
-        version.pk = id
-    insert(event, version)
-    blobs = keep_blobs(event, files)
-    insert_all(event, [DatasetFile(version=version, path=file.path, blob=blobs[file.sha256]) for file in files])
-    event.details["version"] = {
-        "number": version.number,
-        "role": role,
-        "content_hash": content_hash,
-        "files": len(files),
-        "bytes": version.bytes,
-    }
-    return version
+    said = Said(role=role, source=source, licence=licence, evidence=evidence, records=records, made_by_run_id=made_by_run_id)
+    return freeze(event, dataset=dataset, files=files, said=said, by=actor.user or dataset.created_by, pk=id)
 
 
-def manifest_hash(files: Sequence[StoredFile]) -> str:
-    """SHA-256 of the canonical manifest: path, SHA-256 and bytes of every file, by path."""
-    return digest(sorted([file.path, file.sha256, file.bytes] for file in files))
-
-
-def _refuse_files(files: Sequence[StoredFile]) -> None:
-    if not files:
-        raise Refusal("A version holds at least one file; choose one.", field="files")
-    if len(files) > MAX_FILES:
-        raise Refusal(f"A version may have {MAX_FILES:,} files; these are {len(files):,}. Pack them into fewer.", field="files")
-    empty = next((file for file in files if file.bytes == 0), None)
-    if empty is not None:
-        raise Refusal(
-            f"{shown_path(empty.path)} is empty: there is nothing in it to train or measure on. Send a file with content.", field="files"
-        )
-    try:
-        refuse_collisions(file.path for file in files)
-    except BadPath as error:
-        raise Refusal(str(error), field="files") from error
+def _refuse_class(dataset: Dataset) -> None:
+    label = dataset.get_origin_display()
+    if dataset.origin == Dataset.Origin.EXTERNAL and not dataset.licence:
+        raise Refusal(f"What is {label} names its licence: an SPDX expression such as CC-BY-4.0, or “not known”.", field="licence")
+    if dataset.origin == Dataset.Origin.REUSABLE and dataset.licence in ("", NOT_KNOWN):
+        raise Refusal(f"What is {label} has a known licence; name it, or choose another origin.", field="licence")
+    if dataset.origin == Dataset.Origin.REUSABLE and not dataset.evidence:
+        raise Refusal(f"Say what shows that it is {label}: who looked at it, and where that is written down.", field="evidence")

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet, Sum
 
+from workspaces import manifest
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
-from workspaces.commands.dataset import MAX_FILES, manifest_hash
+from workspaces.commands.freezing import MAX_FILES
 from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
 from workspaces.queries.withdrawal import marked
@@ -109,13 +110,14 @@ def cut(
     window = create_named(
         event, Dataset, actor=Actor.of(by), slug=slug, name=f"{dataset.name[:180]}, window {number}", id=id,
         description=f"Pieces {taken[0].number} to {taken[-1].number} of {dataset.name}.", origin=dataset.origin, licence=dataset.licence,
-        egress=dataset.egress, window_of=dataset, window_number=number,
+        evidence=dataset.evidence, egress=dataset.egress, window_of=dataset, window_number=number,
     )  # fmt: skip
     files = [(StoredFile(_path(piece), piece.blob.sha256, piece.blob.bytes, piece.records), piece.blob) for piece in taken]
     version = insert(
         event,
         DatasetVersion(
-            dataset=window, number=1, role=DatasetVersion.Role.TRAIN, content_hash=manifest_hash([file for file, _ in files]),
+            dataset=window, number=1, role=DatasetVersion.Role.TRAIN, content_hash=manifest.hash_of([file for file, _ in files], manifest.TREE),
+            hash_form=manifest.TREE, origin=dataset.origin, licence=dataset.licence, evidence=dataset.evidence,
             bytes=sum(file.bytes for file, _ in files), records=total, source=f"{dataset.slug}, pieces {taken[0].number} to {taken[-1].number}",
             created_by=by,
         ),

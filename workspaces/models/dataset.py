@@ -1,4 +1,5 @@
-"""A dataset and its versions. A version is frozen: its hash is the SHA-256 of its manifest (path, SHA-256, bytes of every file).
+"""A dataset and its versions. A version is frozen: its hash is that of its manifest (path, SHA-256, bytes of every file), as the root of a tree
+that can prove one file (workspaces/merkle.py), or in those frozen before there was a tree as the hash of the list.
 
 A live dataset grows by pieces that runs make. Windows are cut off it: each takes the pieces that no window has yet, and is a dataset of its
 own with one frozen version, so that a run can name it.
@@ -30,7 +31,9 @@ class Dataset(Owned):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True, max_length=20_000)
     origin = models.CharField(max_length=12, choices=Origin, default=Origin.PRIVATE)
-    licence = models.CharField(max_length=200, blank=True)
+    evidence = models.CharField(max_length=2000, blank=True, help_text="what shows that it is of this origin")
+    licence = models.CharField(max_length=200, blank=True, help_text="SPDX expression; NOASSERTION: not known")
+    records_a_day = models.BigIntegerField(null=True, blank=True, help_text="how many are expected; None: by its last windows")
     egress = models.CharField(max_length=10, choices=Egress, default=Egress.INTERNAL, help_text="what of it may leave the workspace")
     is_live = models.BooleanField(default=False, help_text="grows by the pieces that runs make, and is cut into windows")
     window_records = models.BigIntegerField(null=True, blank=True, help_text="a window is cut by itself once so many records wait")
@@ -53,6 +56,9 @@ class Dataset(Owned):
             models.CheckConstraint(
                 condition=models.Q(window_records=None) | models.Q(window_records__gte=1, is_live=True), name="dataset_window_records"
             ),
+            models.CheckConstraint(
+                condition=models.Q(records_a_day=None) | models.Q(records_a_day__gte=1, is_live=True), name="dataset_records_a_day"
+            ),
         ]
 
 
@@ -66,15 +72,24 @@ class DatasetVersion(Owned):
         HOLDOUT = "holdout"
         ANY = "any", "any role"
 
+    class HashForm(models.IntegerChoices):
+        LIST = 1, "SHA-256 of the manifest as one list"
+        TREE = 2, "root of the manifest's Merkle tree, RFC 6962"
+
     dataset = owned_key("workspaces.Dataset", related_name="versions")
     number = models.PositiveIntegerField()
     role = models.CharField(max_length=10, choices=Role)
     content_hash = models.CharField(max_length=64)
+    hash_form = models.PositiveSmallIntegerField(choices=HashForm)
     bytes = models.BigIntegerField()
     records = models.BigIntegerField(null=True, blank=True)
     source = models.CharField(max_length=1000, blank=True, help_text="where it came from")
+    origin = models.CharField(max_length=12, choices=Dataset.Origin, blank=True, help_text="as it was when this was frozen")
+    licence = models.CharField(max_length=200, blank=True, help_text="of this version; SPDX expression, NOASSERTION: not known")
+    evidence = models.CharField(max_length=2000, blank=True, help_text="what shows that it is of this origin")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     made_by_run_id = models.UUIDField(null=True, blank=True)
+    source_artifact_id = models.UUIDField(null=True, blank=True, help_text="the artifact of a run whose content it is")
 
     class Meta(Owned.Meta):
         constraints = [
@@ -83,7 +98,10 @@ class DatasetVersion(Owned):
             models.UniqueConstraint(fields=["workspace", "dataset", "number"], name="datasetversion_number_once"),
             models.CheckConstraint(condition=models.Q(bytes__gte=0), name="datasetversion_bytes"),
         ]
-        indexes = [models.Index(fields=["made_by_run_id"], name="datasetversion_maker")]
+        indexes = [
+            models.Index(fields=["made_by_run_id"], name="datasetversion_maker"),
+            models.Index(fields=["source_artifact_id"], name="datasetversion_artifact"),
+        ]
 
     @property
     def label(self) -> str:

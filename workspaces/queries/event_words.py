@@ -38,6 +38,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.DATASET_CREATED: "{actor} created the dataset {subject}",
     Verb.DATASET_CHANGED: "{actor} changed the dataset {subject}",
     Verb.DATASET_EGRESS_SET: "{actor} set what may leave with the dataset {subject}",
+    Verb.DATASET_ORIGIN_SET: "{actor} said where the dataset {subject} is from",
     Verb.DATASET_VERSION_IMPORTED: "{actor} imported {subject}",
     Verb.DATASET_WINDOW_CUT: "{actor} cut a window of the dataset {subject}",
     Verb.AGENT_CREATED: "{actor} created the agent {subject}",

@@ -58,7 +58,7 @@ def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50, folds_wind
     """Newest first. With `folds_windows` a live dataset stands for the windows that were cut off it, unless a text is looked for."""
     rows = Dataset.objects.filter(named_like(text))
     page = newest_first(rows.filter(window_of=None) if folds_windows and not text else rows, cursor=cursor, size=size)
-    versions = DatasetVersion.objects.filter(dataset__in=page.items)
+    versions = DatasetVersion.objects.filter(dataset__in=page.items).select_related("created_by")
     newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
     grown = _grown([dataset for dataset in page.items if dataset.is_live])
     return Page(items=[DatasetRow(dataset, newest.get(dataset.pk), *grown.get(dataset.pk, ())) for dataset in page.items], next=page.next)
@@ -123,11 +123,11 @@ def files_of(version: DatasetVersion) -> list[DatasetFile]:
 def find_version(dataset: Dataset, text: str) -> DatasetVersion:
     """A version of the dataset by its number (`3`), as canonical id or UUID."""
     if text.isdecimal() and len(text) < 10:
-        version = dataset.versions.filter(number=int(text)).first()
+        version = dataset.versions.filter(number=int(text)).select_related("created_by").first()
         if version is None:
             raise NotFound("dataset version")
         return version
-    version = DatasetVersion.objects.find(text)
+    version = DatasetVersion.objects.find(text, "created_by")
     if version.dataset_id != dataset.pk:
         raise NotFound("dataset version")
     return version

@@ -17,6 +17,7 @@ from django.utils.text import Truncator
 from heroicons.templatetags.heroicons import heroicon_mini
 
 from workspaces import units
+from workspaces.licences import NOT_KNOWN, address_of, is_expression
 from workspaces.models import User
 
 register = template.Library()
@@ -182,6 +183,19 @@ def person(context: Context, user: User | None, length: int = 40) -> SafeString 
     name = Truncator(user.label).chars(length)
     address = f"{reverse('run-list', args=[context['workspace'].slug])}?{urlencode({'person': user.username})}"
     return format_html('<a class="plain" href="{}"><bdi>{}</bdi></a>', address, name)
+
+
+@register.simple_tag
+def licence(text: str) -> SafeString:
+    """A licence as it is stored, an SPDX expression; what is left open, not known, or no such expression says so."""
+    if not text:
+        return format_html('<span class="tone-attention">{}</span>', "no licence stated")
+    if text == NOT_KNOWN:
+        return format_html('<span class="tone-attention">{}</span>', "licence not known")
+    if not is_expression(text):
+        return format_html('<bdi>{}</bdi> <span class="tone-attention">{}</span>', text, "(no SPDX expression)")
+    address = address_of(text)
+    return format_html('<a href="{}" rel="noreferrer">{}</a>', address, text) if address else format_html("<bdi>{}</bdi>", text)
 
 
 @register.simple_tag

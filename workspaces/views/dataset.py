@@ -1,16 +1,17 @@
 """Pages of datasets but for the dataset itself, which tells what runs read it (runs/views/dataset.py)."""
 
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version
+from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version, set_origin
 from workspaces.commands.egress import set_egress
 from workspaces.downloads import attachment
-from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, UploadForm
+from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, OriginForm, UploadForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.registry import dataset_rows, find_file, find_version, stored_content
+from workspaces.queries.version_proof import proof_in
 from workspaces.uploads import receive_form_files
 from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
@@ -36,7 +37,7 @@ def dataset_new(request: PageRequest) -> HttpResponseBase:
 
 def dataset_edit(request: PageRequest, dataset: str) -> HttpResponseBase:
     found = Dataset.objects.find(dataset)
-    initial = {name: getattr(found, name) for name in ("name", "description", "origin", "licence")}
+    initial = {name: getattr(found, name) for name in ("name", "description", "licence")}
     form = DatasetEditForm(request.POST or None, initial=initial)
 
     def save(form: DatasetEditForm) -> HttpResponseBase:
@@ -46,6 +47,18 @@ def dataset_edit(request: PageRequest, dataset: str) -> HttpResponseBase:
     return form_page(
         request, form, save, title=f"Change {found.name}", submit="Save changes", trail=_trail(request, found), back=_url(request, found)
     )
+
+
+def dataset_origin(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = OriginForm(request.POST or None, initial={name: getattr(found, name) for name in ("origin", "evidence", "licence")})
+
+    def save(form: OriginForm) -> HttpResponseBase:
+        set_origin(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    title = f"Where {found.name} is from"
+    return form_page(request, form, save, title=title, submit="Save", trail=_trail(request, found), back=_url(request, found))
 
 
 def dataset_egress(request: PageRequest, dataset: str) -> HttpResponseBase:
@@ -67,7 +80,7 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
     def save(form: UploadForm) -> HttpResponseBase:
         given = form.cleaned_data
         files = receive_form_files(request, "file", has_header=given["has_header"])
-        kept = {name: given[name] for name in ("role", "source", "records", "reason")}
+        kept = {name: given[name] for name in ("role", "source", "licence", "evidence", "records", "reason")}
         import_dataset_version(actor=request.actor, dataset=found, files=files, **kept)
         return redirect("dataset", request.workspace.slug, found.slug)
 
@@ -81,6 +94,11 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
 def dataset_file(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
     file = find_file(find_version(Dataset.objects.find(dataset), version), path)
     return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+
+
+def dataset_proof(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
+    proof = proof_in(find_version(Dataset.objects.find(dataset), version), path)
+    return JsonResponse(proof, json_dumps_params={"ensure_ascii": False, "indent": 2})
 
 
 def _trail(request: PageRequest, dataset: Dataset) -> tuple[tuple[str, str], ...]:

@@ -109,7 +109,7 @@ SELF_PLAY = LiveDatasetPlan(
     name="Self-play",
     description="Games of our own networks: what they saw, what their search preferred, how the games ended.",
     origin="self_play",
-    licence="CC0 1.0",
+    licence="CC0-1.0",
     window_records=8,
 )
 

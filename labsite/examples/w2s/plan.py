@@ -98,7 +98,7 @@ WORKSPACE = WorkspacePlan(
     max_concurrent_runs=4,
 )
 
-_LICENCE = "CC BY 4.0"
+_LICENCE = "CC-BY-4.0"
 _ORIGIN = "Breast Cancer Wisconsin (Diagnostic), UCI Machine Learning Repository, in the copy that scikit-learn carries"
 TRAIN, STUDENT_TRAIN, VALIDATION, HOLDOUT = (
     f"medqa_table_{role}" for role in ("train", "student_train", "validation", "holdout")
