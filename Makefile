@@ -20,7 +20,7 @@ run: .venv/installed
 LABSITE_POOL_PYTHON ?= $(CURDIR)/.venv-pool/bin/python
 export LABSITE_POOL_PYTHON
 
-test: .venv/installed-dev .venv-pool/installed .venv-ray/installed
+test: .venv/installed-dev .venv-pool/installed .venv-ray/installed .venv-s3/installed .venv-croissant/installed
 	@exec $(AROUND) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: .venv/installed-dev
@@ -51,7 +51,7 @@ drills: .venv/installed-dev
 lock:
 	@test -d .venv-lock || $(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip --quiet install uv
-	for name in requirements requirements-dev requirements-pool requirements-ray; do
+	for name in requirements requirements-dev requirements-pool requirements-ray requirements-s3 requirements-croissant; do
 	  .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --no-emit-index-url --no-header \
 	    --python-version 3.11 $(ARGS) "$$name.in" -o "$$name.lock"
 	done
@@ -60,7 +60,7 @@ system:
 	@exec bash .ci/system
 
 clean:
-	rm -rf .venv .venv-lock .venv-pool .venv-ray .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-pool .venv-ray .venv-s3 .venv-croissant .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -83,6 +83,12 @@ clean:
 	@echo "installing the Ray of the tests (half a minute, once)"
 	test -x .venv-ray/bin/python || "$(PYTHON)" -m venv .venv-ray
 	.venv-ray/bin/python -m pip --disable-pip-version-check --quiet --no-input install --require-hashes -r requirements-ray.lock
+	touch $@
+
+.venv-s3/installed .venv-croissant/installed: .venv-%/installed: requirements-%.lock | .venv/bin/python
+	@echo "installing what tests of $* need (half a minute, once)"
+	test -x .venv-$*/bin/python || "$(PYTHON)" -m venv .venv-$*
+	.venv-$*/bin/python -m pip --disable-pip-version-check --quiet --no-input install --require-hashes -r requirements-$*.lock
 	touch $@
 
 .venv/installed-dev: requirements-dev.lock | .venv/bin/python

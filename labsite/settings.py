@@ -24,6 +24,7 @@ LABSITE_RUNS = Path(
     env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
 ).absolute()
 EXPORTS = LABSITE_HOME / "exports"  # of workspaces, until they expire
+IMPORTS = LABSITE_HOME / "imports"  # locks of those that are being read
 EXPORT_DAYS = env.int("LABSITE_EXPORT_DAYS", default=7)
 try:
     LABSITE_REGIONS = regions.read_regions(
@@ -277,3 +278,6 @@ API_PAGE_SIZE = 50
 API_PAGE_SIZE_MAX = 500
 LAUNCHES_A_MINUTE = env.int("LABSITE_LAUNCHES_A_MINUTE", default=1_000)  # that one account may ask for in a workspace, refused ones too
 UPLOAD_BYTES = env.int("LABSITE_UPLOAD_BYTES", default=2_147_483_648)
+IMPORT_BYTES = env.int("LABSITE_IMPORT_BYTES", default=68_719_476_736)  # of one file that is read from another machine
+IMPORT_SECONDS = env.int("LABSITE_IMPORT_SECONDS", default=3_300)  # for one import; below what its job may take
+IMPORT_HOSTS = env.list("LABSITE_IMPORT_HOSTS", default=[])  # host:port of inner machines that people may import from

@@ -20,6 +20,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "end_cancelled": ("default", "runs.jobs.cancel.end_cancelled"),
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "make_export": ("export", "runs.jobs.export.make_export"),
+    "read_import": ("export", "runs.jobs.dataset_import.read_import"),
     "seal_chain": ("default", "runs.jobs.seal.seal_chain"),
     "find_orphans": ("watch", "runs.jobs.orphans.find_orphans"),
     "advance_sweep": ("default", "runs.jobs.advance.advance_sweep"),

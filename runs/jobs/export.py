@@ -5,10 +5,8 @@ it); the new one begins anew, on a new snapshot: half of one and half of another
 """
 
 import errno
-import fcntl
 import hashlib
 import json
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +25,7 @@ from rq.timeouts import BaseTimeoutException
 from runs.commands.export import begin_export, expire_export, fail_export, finish_export
 from runs.export_folder import ExportFolder, make_folder, part_of, remove
 from runs.export_verify import FORMAT, VERSION
+from runs.jobs.alone import alone
 from runs.jobs.job import job
 from runs.models import Export
 from runs.queries.egress import runs_that_read
@@ -191,19 +190,8 @@ def _lock_of(export: Export) -> Iterator[bool]:
     """Is nobody else writing it? Held until the block, or the process, ends."""
     base = Path(settings.EXPORTS) / scope.current_id().hex
     make_folder(base)
-    descriptor = os.open(base / f"{export.pk.hex}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        yield _is_locked(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    with alone(base / f"{export.pk.hex}.lock") as is_ours:
+        yield is_ours
 
 
 def _seal() -> None:

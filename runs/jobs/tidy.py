@@ -16,6 +16,7 @@ from runs.commands.approval import expire_approval
 from runs.commands.artifact import AT_ONCE, GRACE, delete_expired, remove_deleted
 from runs.jobs import lease
 from runs.jobs.collect import remove_folder
+from runs.jobs.dataset_import import tidy_imports
 from runs.jobs.export import tidy_exports
 from runs.jobs.job import job
 from runs.models import Sweep, Watch
@@ -61,6 +62,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     if cache.add(f"reconciled-{workspace_id.hex}", 1, RECONCILE_SECONDS):
         reconcile_files(actor)
     tidy_exports(actor)
+    tidy_imports()
     forget_old()
     recount_if_due(actor)
 

@@ -2,6 +2,7 @@
 
 from runs.models.artifact import Artifact, Evaluation
 from runs.models.attempt import Attempt, KeptFile, Watch
+from runs.models.dataset_import import DatasetImport
 from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
@@ -15,6 +16,7 @@ __all__ = [
     "Artifact",
     "Attempt",
     "Certificate",
+    "DatasetImport",
     "Evaluation",
     "Export",
     "Failure",

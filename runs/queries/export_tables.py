@@ -34,6 +34,9 @@ LEFT_OUT: dict[str, str] = {
     "workspaces.TokenUse": "addresses from which people work",
 }
 WITHOUT: dict[str, dict[str, str]] = {
+    "runs.DatasetImport": {
+        "sources": "an address may carry what opens it; what was read stands in `found`, where it is from with the version"
+    },
     "workspaces.Pool": dict.fromkeys(
         ("login", "folder", "python", "secret_id", "partition", "account"), "how a host of this installation is entered"
     ),

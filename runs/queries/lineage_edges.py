@@ -68,6 +68,7 @@ EDGES = (
     Edge(R.DERIVED_FROM, K.EVALUATION, K.CONTRACT, Evaluation, "id", "contract_id"),
     Edge(R.DERIVED_FROM, K.CONTRACT, K.DATASET_VERSION, Contract, "id", "holdout_id"),
     Edge(R.GENERATED_BY, K.DATASET_VERSION, K.RUN, DatasetVersion, "id", "made_by_run_id"),
+    Edge(R.DERIVED_FROM, K.DATASET_VERSION, K.ARTIFACT, DatasetVersion, "id", "source_artifact_id"),
     Edge(R.GENERATED_BY, K.DATASET_VERSION, K.RUN, DatasetPiece, "window_id", "made_by_run_id", of_windows=True),
     Edge(R.ATTRIBUTED_TO, K.DATASET_VERSION, K.PERSON, DatasetVersion, "id", "created_by_id"),
     Edge(R.ATTRIBUTED_TO, K.AGENT_VERSION, K.PERSON, AgentVersion, "id", "created_by_id"),

@@ -6,6 +6,7 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from runs.queries.dataset_import import imports_of
 from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
 from workspaces.access import Kind, Permission
 from workspaces.models import Dataset, DatasetFile
@@ -38,6 +39,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,
         "growth_snippet": SNIPPET.replace("NAME", found.slug),
         "source_artifact": source_artifact_of(chosen) if chosen and sees_runs else None,
+        "imports": imports_of(found),
         "makers": makers,
         "makers_count": makers_count,
         "uses": uses,

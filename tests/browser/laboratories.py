@@ -8,6 +8,7 @@ from pathlib import Path
 from django.db import connection
 from django.utils import timezone
 
+from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.export import request_export
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
@@ -147,7 +148,11 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         failure = fail_run(actor=owner, run=made[1], lines=["Traceback (most recent call last):", f"ValueError: {words[4]}"])
         spend = enter_spend(actor=owner, amount_micros=1_250_000, currency="EUR", what=words[3][:200], spent_at=timezone.now())
         export = request_export(actor=owner, files="internal", reason=words[6])
+        asked = request_import(
+            actor=owner, dataset=dataset, role="train", files=[WantedFile("https://example.org/" + "long" * 40, path="table.csv")], reason=words[6]
+        )  # fmt: skip
         values = {
+            "datasetimport": asked.public_id,
             "failure": failure.public_id, "spend": spend.public_id, "export": export.public_id,
             "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",

@@ -94,6 +94,7 @@ IN_ARCHIVE = {
             "request_export",
         )
     },
+    "what was asked for before comes to its end": {"runs.commands.dataset_import.fail_import"},
     "what goes on in an archive is settled, and a count changes no balance": {
         "workspaces.commands.recount.recount_at_night",
         "workspaces.commands.recount.recount_ledger",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from runs.pools.ssh_thread import close_all
+from tests.runs.file_server import FileServer
 from tests.runs.pools.ray_head import RayHead
 
 
@@ -15,3 +16,10 @@ def ray_head() -> Iterator[RayHead]:
     yield head
     close_all()
     head.close()
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    """Files that another machine would serve."""
+    with FileServer().running() as found:
+        yield found

@@ -17,6 +17,11 @@ from workspaces.queries.paging import Page, newest_first
 _NAME = re.compile(SECRET_NAME)
 
 
+def usable_secrets() -> list[Secret]:
+    """Plain values that are not revoked, by name."""
+    return list(Secret.objects.filter(revoked_at=None, kind=Secret.Kind.VALUE).order_by("name"))
+
+
 @dataclass(frozen=True, slots=True)
 class SecretRow:
     secret: Secret

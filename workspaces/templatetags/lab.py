@@ -57,6 +57,7 @@ STATES = {
     "passed": ("good", "passed"),
     "active": ("good", "active"),
     "ready": ("good", "ready"),
+    "done": ("good", "done"),
     "paused": ("attention", "paused"),
     "missing": ("bad", "missing"),
     "unknown": ("attention", "not answering"),

@@ -1,0 +1,54 @@
+"""An artifact of a run, frozen as the next version of a dataset."""
+
+import uuid
+
+from runs.models import Artifact
+from runs.queries.egress import strictest_read_by
+from workspaces import scope
+from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.commands.blob import StoredFile
+from workspaces.commands.egress import tighten
+from workspaces.commands.freezing import Said, freeze
+from workspaces.file_paths import BadPath, clean_path
+from workspaces.models import Dataset, DatasetVersion
+from workspaces.verbs import Verb
+
+
+@command(Verb.DATASET_VERSION_IMPORTED, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
+def import_artifact(
+    event: Draft,
+    *,
+    actor: Actor,
+    dataset: Dataset,
+    artifact: Artifact,
+    role: str,
+    path: str = "",
+    licence: str = "",
+    evidence: str = "",
+    records: int | None = None,
+    reason: str = "",
+    id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+) -> DatasetVersion:
+    """Freeze an artifact as the next version; no byte is copied. `path`: what it is called there, by itself its own name. The version is derived
+    from the artifact, and the dataset is closed as far as what its run has read. Refuses somebody who may not see artifacts."""
+    if not rights_of(actor, scope.current_id()).allows(Permission.VIEW, Kind.ARTIFACT):
+        raise Denied(Permission.VIEW, Kind.ARTIFACT)
+    artifact = Artifact.objects.select_related("run", "blob").get(pk=artifact.pk)
+    try:
+        name = clean_path(path or artifact.path.rpartition("/")[2])
+    except BadPath as error:
+        raise Refusal(str(error), field="path") from error
+    event.reason = reason
+    said = Said(
+        role=role, source=f"{artifact.name[:400]} of {artifact.run.public_id}", licence=licence, evidence=evidence, records=records,
+        source_artifact_id=artifact.pk,
+    )  # fmt: skip
+    file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes)
+    version = freeze(event, dataset=dataset, files=[file], said=said, by=actor.user or dataset.created_by, pk=id)
+    strictest = strictest_read_by(artifact.run_id)
+    locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    if tighten(event, [locked, *locked.windows.all()], strictest):
+        event.details["closed"] = {"dataset": locked.slug, "egress": strictest}
+    event.details["artifact"] = artifact.public_id
+    return version

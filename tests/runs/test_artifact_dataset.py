@@ -1,0 +1,77 @@
+"""An artifact frozen as a version: derived from it, as closed as what its run has read, and by those who may see artifacts."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from runs.commands.artifact_dataset import import_artifact
+from runs.models import Artifact, Run
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import NodeKind
+from tests.factories_pages import add_artifact
+from tests.factories_runs import Laboratory, launch, make_laboratory
+from workspaces.audit import Refusal
+from workspaces.commands.dataset import create_dataset
+from workspaces.commands.egress import set_egress
+from workspaces.models import Blob, Dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def made(laboratory: Laboratory, content: bytes = b"g\n1\n") -> tuple[Run, Artifact]:
+    run = launch(laboratory)
+    return run, add_artifact(actor=laboratory.owner, run=run, path="outputs/games.csv", content=content)
+
+
+def test_a_version_is_derived_from_its_artifact() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        run, artifact = made(laboratory)
+        dataset = create_dataset(actor=laboratory.owner, slug="games", origin="self_play", licence="CC0-1.0")
+        blobs = Blob.objects.count()
+        version = import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train", records=1)
+        assert (version.source_artifact_id, version.origin, version.bytes) == (artifact.pk, "self_play", 4)
+        assert version.source == f"games.csv of {run.public_id}"
+        assert Blob.objects.count() == blobs
+        up = walk([Node(NodeKind.DATASET_VERSION, version.pk)], Way.UP)
+        assert up.distance[Node(NodeKind.ARTIFACT, artifact.pk)] == 1
+        assert up.distance[Node(NodeKind.RUN, run.pk)] == 2
+        down = walk([Node(NodeKind.RUN, run.pk)], Way.DOWN)
+        assert Node(NodeKind.DATASET_VERSION, version.pk) in down.distance
+        with pytest.raises(Refusal, match="holds already"):
+            import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
+
+
+def test_what_was_made_of_something_closed_is_closed() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        _, artifact = made(laboratory)
+        read = Dataset.objects.get(slug="table")
+        set_egress(actor=laboratory.owner, dataset=read, egress="restricted", reason="people are in it")
+        dataset = create_dataset(actor=laboratory.owner, slug="games")
+        import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
+        dataset.refresh_from_db()
+        assert dataset.egress == "restricted"
+
+
+def test_by_page_and_api(client: Client) -> None:
+    laboratory = make_laboratory()
+    assert laboratory.owner.user is not None
+    client.force_login(laboratory.owner.user)
+    with laboratory.opened():
+        run, artifact = made(laboratory)
+        create_dataset(actor=laboratory.owner, slug="games")
+    base = f"/workspaces/{laboratory.workspace.slug}/datasets/games/"
+    wrong = client.post(f"{base}from-artifact/", {"artifact": "art_none", "role": "train"})
+    assert wrong.status_code == 409
+    assert "no such artifact" in wrong.content.decode()
+    assert client.post(f"{base}from-artifact/", {"artifact": artifact.public_id, "role": "train"}).status_code == 303
+    page = client.get(base).content.decode()
+    assert "Made from" in page
+    assert run.public_id in page
+    sent = json.dumps({"artifact": artifact.public_id, "role": "validation", "path": "kept/g.csv"})
+    answer = client.post(f"/api/v1{base}from-artifact", sent, content_type="application/json")
+    assert answer.status_code == 201
+    assert answer.json()["source_artifact_id"] == artifact.public_id
+    assert answer.json()["files"][0]["path"] == "kept/g.csv"
