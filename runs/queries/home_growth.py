@@ -9,6 +9,7 @@ from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import TruncDay, TruncHour, TruncMinute
 
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
+from workspaces.queries.expected_growth import Expected, expected_of
 from workspaces.units import plural
 from workspaces.windows import clock_of
 
@@ -16,7 +17,7 @@ SHOWN = 4
 VERSIONS_LOOKED_AT = 24
 DAYS_SHOWN, MOST_BARS = 14, 60
 STEPS = ((timedelta(minutes=1), "minute", TruncMinute), (timedelta(hours=1), "hour", TruncHour), (timedelta(days=1), "day", TruncDay))
-DATASET = ("slug", "name", "window_records")
+DATASET = ("slug", "name", "window_records", "is_live", "records_a_day", "created_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Growing:
     version: int | None = None
     bars: list[tuple[str, float, str]] = field(default_factory=list)
     step: str = ""  # minute, hour, day
+    expected: Expected | None = None  # where it grows by pieces
 
     @property
     def news(self) -> str:
@@ -59,6 +61,7 @@ def _live(since: datetime, now: datetime, zone: str) -> list[Growing]:
     ).order_by("-newest")
     tallies = list(rows[:SHOWN])
     datasets = Dataset.objects.only(*DATASET).in_bulk([row["dataset"] for row in tallies]) if tallies else {}
+    expected = expected_of(list(datasets.values()), now=now)
     found = []
     for place, row in enumerate(tallies):
         bars, step = _bars(row["dataset"], row["first"], now, zone) if place == 0 else ([], "")
@@ -66,6 +69,7 @@ def _live(since: datetime, now: datetime, zone: str) -> list[Growing]:
             Growing(
                 dataset=datasets[row["dataset"]], records=row["all"], fresh=row["fresh"] or 0, newest_at=row["newest"],
                 windows=row["cut"], waiting=row["waiting"] or 0, bars=bars, step=step,
+                expected=expected.get(row["dataset"]),
             )
         )  # fmt: skip
     return found

@@ -11,6 +11,7 @@ from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
 from workspaces.access import Kind, Permission
 from workspaces.models import Dataset, DatasetFile
 from workspaces.pages import PageRequest
+from workspaces.queries.expected_growth import expected_of
 from workspaces.queries.growth import growth_of
 from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import files_of, find_version, versions_of
@@ -37,6 +38,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "shown_file": shown,
         "preview": preview_of(shown) if shown else None,
         "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,
+        "expected": expected_of([found], now=timezone.now()).get(found.pk),
         "growth_snippet": SNIPPET.replace("NAME", found.slug),
         "source_artifact": source_artifact_of(chosen) if chosen and sees_runs else None,
         "imports": imports_of(found),

@@ -23,6 +23,7 @@ Records = Annotated[int, Field(ge=1, le=10**12, strict=True)]
 
 class LiveIn(Body):
     window_records: Records | None = None
+    records_a_day: Records | None = Field(None, description="Faster growth is flagged; by its last four windows where this is left out.")
     reason: Line = Field("", max_length=1000)
 
 
@@ -52,7 +53,7 @@ class PieceList(Schema):
 @routes.post("/datasets/{dataset}/live", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=DatasetOut)
 def post_live(request: ApiRequest, dataset: str, body: LiveIn) -> Any:
     """Let runs add to the dataset; with `window_records`, a window is cut by itself once so many records wait."""
-    found = make_live(actor=request.actor, dataset=Dataset.objects.find(dataset), window_records=body.window_records, reason=body.reason)
+    found = make_live(actor=request.actor, dataset=Dataset.objects.find(dataset), **body.dict())
     return whole(request, found)
 
 

@@ -18,7 +18,7 @@ from workspaces.units import plural
 from workspaces.verbs import Verb
 
 MOST_RECORDS = 10**12
-LIVE = frozenset({"is_live", "window_records"})
+LIVE = frozenset({"is_live", "window_records", "records_a_day"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,20 @@ class Piece:
 
 
 @command(Verb.DATASET_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
-def make_live(event: Draft, *, actor: Actor, dataset: Dataset, window_records: int | None = None, reason: str = "") -> Dataset:
-    """Let runs add to a dataset; `window_records`: cut a window by itself once so many records wait, never where None. Repeated, it changes
-    that number."""
+def make_live(
+    event: Draft,
+    *,
+    actor: Actor,
+    dataset: Dataset,
+    window_records: int | None = None,
+    records_a_day: int | None = None,
+    reason: str = "",
+) -> Dataset:
+    """Let runs add to a dataset; `window_records`: cut a window by itself once so many records wait, never where None; `records_a_day`: how many
+    are expected, by its last windows where None. Repeated, it changes these numbers."""
     event.reason = reason
-    return change_fields(event, dataset, LIVE, {"is_live": True, "window_records": window_records}, check=_refuse_live)
+    changed = {"is_live": True, "window_records": window_records, "records_a_day": records_a_day}
+    return change_fields(event, dataset, LIVE, changed, check=_refuse_live)
 
 
 def _refuse_live(dataset: Dataset) -> None:
@@ -43,6 +52,8 @@ def _refuse_live(dataset: Dataset) -> None:
         raise Refusal(f"{dataset.name} is a window and stays as it was cut.")
     if dataset.window_records is not None and not 1 <= dataset.window_records <= MOST_RECORDS:
         raise Refusal(f"A window holds between 1 and {MOST_RECORDS:,} records.", field="window_records")
+    if dataset.records_a_day is not None and not 1 <= dataset.records_a_day <= MOST_RECORDS:
+        raise Refusal(f"Between 1 and {MOST_RECORDS:,} records a day can be expected.", field="records_a_day")
 
 
 @command(Verb.DATASET_WINDOW_CUT, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)

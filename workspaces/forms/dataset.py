@@ -80,6 +80,13 @@ class LiveForm(forms.Form):
         label="Cut a window once so many records wait",
         help_text="Empty: windows are cut by people only.",
     )
+    records_a_day = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_RECORDS,
+        label="Records expected a day",
+        help_text="Faster growth is flagged. Empty: three times the median of its last four windows.",
+    )
     reason = reason()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
+from django.utils import timezone
 
 from workspaces import ids, scope, store
 from workspaces.agent_inputs import Need, needs_from
@@ -23,6 +24,7 @@ from workspaces.models import (
     DatasetVersion,
     NotFound,
 )
+from workspaces.queries.expected_growth import Expected, expected_of
 from workspaces.queries.paging import Page, newest_first
 
 
@@ -39,6 +41,7 @@ class DatasetRow:
     windows: int = 0  # cut off it, where it grows
     records: int = 0  # that runs have added to it, where it grows
     bytes: int = 0
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,9 @@ def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50, folds_wind
     versions = DatasetVersion.objects.filter(dataset__in=page.items).select_related("created_by")
     newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
     grown = _grown([dataset for dataset in page.items if dataset.is_live])
-    return Page(items=[DatasetRow(dataset, newest.get(dataset.pk), *grown.get(dataset.pk, ())) for dataset in page.items], next=page.next)
+    expected = expected_of(page.items, now=timezone.now())
+    items = [DatasetRow(row, newest.get(row.pk), *grown.get(row.pk, (0, 0, 0)), expected.get(row.pk)) for row in page.items]
+    return Page(items=items, next=page.next)
 
 
 def _grown(live: list[Dataset]) -> dict[uuid.UUID, tuple[int, int, int]]:

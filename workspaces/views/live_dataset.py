@@ -14,7 +14,7 @@ from workspaces.views.form_page import form_page
 
 def dataset_live(request: PageRequest, dataset: str) -> HttpResponseBase:
     found = Dataset.objects.find(dataset)
-    form = LiveForm(request.POST or None, initial={"window_records": found.window_records})
+    form = LiveForm(request.POST or None, initial={"window_records": found.window_records, "records_a_day": found.records_a_day})
 
     def save(form: LiveForm) -> HttpResponseBase:
         make_live(actor=request.actor, dataset=found, **form.cleaned_data)
