@@ -276,6 +276,21 @@ urlpatterns = [
         kind=Kind.DATASET,
         methods=("GET", "POST"),
     ),
+    page(
+        "datasets/import/",
+        dataset_import.croissant_new,
+        name="dataset-croissant-new",
+        needs=Permission.IMPORT_DATA,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "datasets/<str:dataset>/croissant.json",
+        registered_dataset.dataset_croissant,
+        name="dataset-croissant",
+        needs=Permission.VIEW,
+        kind=Kind.DATASET,
+    ),
     page("datasets/<str:dataset>/", dataset.dataset, name="dataset", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
         "datasets/<str:dataset>/edit/",

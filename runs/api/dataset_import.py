@@ -1,4 +1,5 @@
-"""`/datasets/<id>/imports`: have files read from other machines; `/datasets/<id>/from-artifact`: freeze what a run has made."""
+"""`/datasets/<id>/imports`: have files read from other machines; `/dataset-imports`: those that a Croissant names;
+`/datasets/<id>/from-artifact`: freeze what a run has made."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from ninja import Schema, Status
 from pydantic import Field
 
 from runs.commands.artifact_dataset import import_artifact
+from runs.commands.croissant import import_croissant
 from runs.commands.dataset_import import WantedFile, request_import, shown_source
 from runs.models import Artifact, DatasetImport
 from runs.queries.dataset_import import page_of_imports, progress_of
@@ -42,6 +44,13 @@ class ImportIn(Body):
     evidence: Line = Field("", max_length=2000)
     records: int | None = Field(None, ge=0, le=2**53, strict=True)
     has_header: bool = True
+    reason: Line = Field("", max_length=1000)
+
+
+class CroissantIn(Body):
+    document: dict[str, Any] = Field(description="Croissant 1.0 or 1.1: its JSON-LD.")
+    slug: Line = Field(max_length=64)
+    role: Role
     reason: Line = Field("", max_length=1000)
 
 
@@ -103,6 +112,13 @@ def post_import(request: ApiRequest, dataset: str, body: ImportIn) -> Any:
             raise Refusal("There is no such secret here.", field="secret")
         files = [WantedFile(entry.address, entry.path, entry.sha256, entry.bytes) for entry in body.files]
         asked = request_import(actor=request.actor, dataset=found, files=files, secret=secret, id=request.chosen_id, **given)
+    return Status(201, _shape(request, asked))
+
+
+@routes.post("/dataset-imports", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=ImportOut, status=201)
+def post_croissant(request: ApiRequest, body: CroissantIn) -> Any:
+    """Make a dataset of what a Croissant says, and have its files read; each must have the SHA-256 that the Croissant names."""
+    asked = made_before(request, DatasetImport) or import_croissant(actor=request.actor, id=request.chosen_id, **body.dict())
     return Status(201, _shape(request, asked))
 
 

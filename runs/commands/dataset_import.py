@@ -57,31 +57,38 @@ def request_import(
 ) -> DatasetImport:
     """Ask for the next version of a dataset to be read from https and s3 addresses. Whoever names a secret must be one who manages secrets: a
     bucket may hold more than these files. Refuses addresses that are not read and what the version would be refused for."""
-    if actor.user is None:
-        raise Refusal("An import is asked for by somebody who answers for it.")
     if secret is not None and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_SECRET, Kind.SECRET):
         raise Denied(Permission.MANAGE_SECRET, Kind.SECRET)
     if secret is not None and (secret.revoked_at is not None or secret.kind != Secret.Kind.VALUE):
         raise Refusal(
             f"{secret.name} is revoked, or a key of another kind; name one that holds ACCESS_KEY_ID:SECRET_ACCESS_KEY.", field="secret"
         )
+    asked = DatasetImport(
+        id=id or ids.uuid7(), dataset=dataset, role=role, endpoint=endpoint, region=region, secret=secret, licence=licence_of(licence),
+        evidence=evidence.strip(), records=records, has_header=has_header, reason=reason.strip()[:1000],
+    )  # fmt: skip
+    return ask(event, asked, files, actor=actor)
+
+
+def ask(event: Draft, asked: DatasetImport, files: Sequence[WantedFile], *, actor: Actor) -> DatasetImport:
+    """Part of the commands that ask for an import: `asked` is complete but for its files and who asks."""
+    if actor.user is None:
+        raise Refusal("An import is asked for by somebody who answers for it.")
     open_count = DatasetImport.objects.filter(status__in=DatasetImport.OPEN).count()
     if open_count >= MAX_OPEN:
         raise Refusal(f"{plural(open_count, 'import waits', 'imports wait')} here already; ask again once some of them have ended.")
-    sources = _sources(files, endpoint=endpoint, region=region)
-    licence = licence_of(licence)
+    dataset = asked.dataset
+    asked.requested_by = actor.user
+    asked.sources = _sources(files, endpoint=asked.endpoint, region=asked.region)
     refuse_unsaid(
-        dataset.origin, licence=licence or dataset.licence, evidence=evidence.strip() or dataset.evidence, source=sources[0]["address"],
+        dataset.origin, licence=asked.licence or dataset.licence, evidence=asked.evidence or dataset.evidence, source=shown_source(asked),
         is_made_here=False,
-    )  # fmt: skip
-    asked = DatasetImport(
-        id=id or ids.uuid7(), dataset=dataset, role=role, sources=sources, endpoint=endpoint, region=region, secret=secret, licence=licence,
-        evidence=evidence.strip(), records=records, has_header=has_header, reason=reason.strip()[:1000], requested_by=actor.user,
     )  # fmt: skip
     insert(event, asked)
     event.about = dataset
     event.reason = asked.reason
-    event.details["import"] = {"files": len(sources), "from": shown_source(asked), "secret": secret.name if secret else ""}
+    secret = asked.secret.name if asked.secret else ""
+    event.details["import"] = {"files": len(asked.sources), "from": shown_source(asked), "secret": secret}
     queue.ring("read_import", subject=asked.pk)
     return asked
 

@@ -8,7 +8,7 @@ from django import forms
 
 from runs.commands.dataset_import import WantedFile
 from workspaces.forms.dataset import OF_DATASET, evidence, licence
-from workspaces.forms.fields import LinesField, reason
+from workspaces.forms.fields import LinesField, SchemaField, SlugField, reason
 from workspaces.models import DatasetVersion, Secret
 
 SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -55,6 +55,13 @@ class ImportForm(forms.Form):
         field.choices = [("", "none: read as the public reads it"), *((secret.name, secret.name) for secret in secrets)]
         if not secrets:
             del self.fields["secret"]
+
+
+class CroissantForm(forms.Form):
+    slug = SlugField()
+    document = SchemaField(label="Croissant", help_text="The JSON-LD of the data set, version 1.0 or 1.1, as its page offers it.")
+    role = forms.ChoiceField(choices=DatasetVersion.Role.choices, help_text="What runs may use it for. A holdout never trains.")
+    reason = reason()
 
 
 class ArtifactForm(forms.Form):

@@ -5,8 +5,9 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from runs.commands.artifact_dataset import import_artifact
+from runs.commands.croissant import import_croissant
 from runs.commands.dataset_import import request_import
-from runs.forms.dataset_import import ArtifactForm, ImportForm
+from runs.forms.dataset_import import ArtifactForm, CroissantForm, ImportForm
 from runs.models import Artifact, DatasetImport
 from runs.queries.dataset_import import progress_of
 from runs.views.live import live
@@ -33,6 +34,19 @@ def import_new(request: PageRequest, dataset: str) -> HttpResponseBase:
     trail, back = _above(request, found)
     title = f"Import a version of {found.name}"
     return form_page(request, form, save, title=title, submit="Import version", lead=lead, trail=trail, back=back)
+
+
+def croissant_new(request: PageRequest) -> HttpResponseBase:
+    form = CroissantForm(request.POST or None)
+
+    def save(form: CroissantForm) -> HttpResponseBase:
+        asked = import_croissant(actor=request.actor, **form.cleaned_data)
+        return redirect("dataset-import", request.workspace.slug, asked.dataset.slug, asked.public_id)
+
+    above = reverse("dataset-list", args=[request.workspace.slug])
+    lead = "The dataset takes name, description and licence from the file. Its files are read, and each must have the SHA-256 that is named there."
+    trail = (("Datasets", above),)
+    return form_page(request, form, save, title="Import a Croissant", submit="Import data set", lead=lead, trail=trail, back=above)
 
 
 def import_page(request: PageRequest, dataset: str, datasetimport: str) -> HttpResponseBase:

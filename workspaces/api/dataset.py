@@ -6,8 +6,10 @@ without `path`.
 """
 
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, JsonResponse
+from django.urls import reverse
 from ninja import Query, Schema, Status
 from pydantic import Field
 
@@ -29,8 +31,9 @@ from workspaces.commands.dataset import create_dataset, import_dataset_version, 
 from workspaces.commands.egress import set_egress
 from workspaces.downloads import attachment
 from workspaces.models import Dataset, DatasetVersion
+from workspaces.queries.croissant import croissant_of
 from workspaces.queries.paging import in_order
-from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, stored_content, versions_of
+from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, newest_version, stored_content, versions_of
 from workspaces.queries.version_proof import proof_in
 
 routes = Routes("datasets")
@@ -142,6 +145,22 @@ def get_file(request: ApiRequest, dataset: str, version: str, file: str) -> Http
     """The content of one file, as an attachment."""
     found = find_file(find_version(Dataset.objects.find(dataset), version), file)
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+
+
+@routes.get("/datasets/{dataset}/croissant.json", needs=Permission.VIEW, kind=Kind.DATASET)
+def get_croissant(request: ApiRequest, dataset: str, version: Annotated[str, Query(max_length=40)] = "") -> HttpResponseBase:
+    """The newest version, or the one asked for, as Croissant 1.1 (JSON-LD)."""
+    found = Dataset.objects.find(dataset)
+    frozen = find_version(found, version) if version else newest_version(found)
+
+    def address(path: str) -> str:
+        number = frozen.number if frozen else 0
+        return request.build_absolute_uri(
+            f"/api/v1/workspaces/{request.workspace.slug}/datasets/{found.slug}/versions/{number}/files/{quote(path)}"
+        )
+
+    page = request.build_absolute_uri(reverse("dataset", args=[request.workspace.slug, found.slug]))
+    return JsonResponse(croissant_of(found, frozen, page=page, address=address), content_type="application/ld+json")
 
 
 @routes.get("/datasets/{dataset}/versions/{version}/proofs/{path:file}", needs=Permission.VIEW, kind=Kind.DATASET, response=ProofOut)

@@ -138,6 +138,11 @@ def find_version(dataset: Dataset, text: str) -> DatasetVersion:
     return version
 
 
+def newest_version(dataset: Dataset) -> DatasetVersion | None:
+    """With who imported it; None while there is none."""
+    return dataset.versions.select_related("created_by").order_by("-number").first()
+
+
 def find_agent_version(agent: Agent, text: str) -> AgentVersion:
     """A version of the agent by its number (`3`), as canonical id or UUID."""
     if text.isdecimal() and len(text) < 10:

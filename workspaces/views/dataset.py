@@ -10,7 +10,8 @@ from workspaces.downloads import attachment
 from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, OriginForm, UploadForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
-from workspaces.queries.registry import dataset_rows, find_file, find_version, stored_content
+from workspaces.queries.croissant import croissant_of
+from workspaces.queries.registry import dataset_rows, find_file, find_version, newest_version, stored_content
 from workspaces.queries.version_proof import proof_in
 from workspaces.uploads import receive_form_files
 from workspaces.views.form_page import form_page
@@ -94,6 +95,21 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
 def dataset_file(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
     file = find_file(find_version(Dataset.objects.find(dataset), version), path)
     return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+
+
+def dataset_croissant(request: PageRequest, dataset: str) -> HttpResponseBase:
+    """The newest version, or the one asked for, as Croissant 1.1."""
+    found = Dataset.objects.find(dataset)
+    version = find_version(found, request.GET["version"]) if "version" in request.GET else newest_version(found)
+
+    def address(path: str) -> str:
+        number = str(version.number) if version else ""
+        return request.build_absolute_uri(reverse("dataset-file", args=[request.workspace.slug, found.slug, number, path]))
+
+    document = croissant_of(found, version, page=request.build_absolute_uri(_url(request, found)), address=address)
+    answer = JsonResponse(document, json_dumps_params={"ensure_ascii": False, "indent": 2}, content_type="application/ld+json")
+    answer["Content-Disposition"] = 'attachment; filename="croissant.json"'
+    return answer
 
 
 def dataset_proof(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
