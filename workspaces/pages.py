@@ -242,8 +242,8 @@ def _rail(request: HttpRequest, workspace: Workspace, rights: Rights, waiting: s
     return groups
 
 
-def redirect(name: str, *args: Any, status: int = 303) -> HttpResponse:
+def redirect(name: str, *args: Any, query: str = "", status: int = 303) -> HttpResponse:
     """Answer a POST with the address of the page that shows what came of it (303 See Other, RFC 9110)."""
     response = HttpResponse(status=status)
-    response["Location"] = reverse(name, args=args)
+    response["Location"] = reverse(name, args=args) + (f"?{query}" if query else "")
     return response

@@ -11,6 +11,7 @@ from runs.api import (
     failure,
     ledger,
     lineage,
+    overlap,
     promotion,
     queue,
     report,
@@ -43,4 +44,6 @@ ROUTES: dict[str, Routes] = {
     "spend": spend.routes,
     "search": search.routes,
     "benchmarks": benchmark.routes,
+    "verdicts": overlap.routes,
+    "overlaps": overlap.overlaps,
 }

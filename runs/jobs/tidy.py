@@ -24,6 +24,7 @@ from runs.place import place_in, place_of
 from runs.pools.base import PoolError
 from runs.queries.collecting import collecting, kept_back
 from runs.queries.expired import expired, to_remove
+from runs.queries.overlap import has_work
 from runs.queue import ring
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -55,6 +56,8 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
         ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
     ring("find_orphans", subject=workspace_id)
+    if has_work():
+        ring("check_overlap", subject=workspace_id)
     remove_folders()
     tidy_engines()
     tidy_artifacts(actor)

@@ -7,6 +7,7 @@ from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
+from runs.models.overlap import OverlapCheck, RecordIndex, Ruling
 from runs.models.promotion import Promotion
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
@@ -24,10 +25,13 @@ __all__ = [
     "KeptFile",
     "MetricChunk",
     "MetricSeries",
+    "OverlapCheck",
     "PoolDemand",
     "Promotion",
     "QueueHold",
     "QueueItem",
+    "RecordIndex",
+    "Ruling",
     "Run",
     "RunInput",
     "RunLine",

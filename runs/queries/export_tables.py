@@ -23,6 +23,7 @@ CLOSED = Dataset.Egress.RESTRICTED
 LEFT_OUT: dict[str, str] = {
     "runs.Export": "what was exported before says nothing about the workspace; the record has it",
     "runs.KeptFile": "where collecting stands; what is collected is an artifact",
+    "runs.RecordIndex": "hashes of records, made anew wherever the files are",
     "runs.PoolDemand": "what its queue asked of a shared engine within the last seconds",
     "runs.Watch": "where labsite's own looking stands",
     "workspaces.AuditHead": "the end of the chain stands in MANIFEST.json",
@@ -37,6 +38,7 @@ WITHOUT: dict[str, dict[str, str]] = {
     "runs.DatasetImport": {
         "sources": "an address may carry what opens it; what was read stands in `found`, where it is from with the version"
     },
+    "runs.OverlapCheck": dict.fromkeys(("pairs", "reason"), "in which files records stand, of restricted datasets too"),
     "workspaces.Pool": dict.fromkeys(
         ("login", "folder", "python", "secret_id", "partition", "account"), "how a host of this installation is entered"
     ),

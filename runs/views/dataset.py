@@ -1,4 +1,4 @@
-"""A dataset: what is in it, where from, how it grows, whether it may be used, and what used it."""
+"""Datasets: what is in each, where from, how it grows, whether it may be used beside the holdouts, and what used it."""
 
 from zoneinfo import ZoneInfo
 
@@ -8,16 +8,29 @@ from django.utils import timezone
 
 from runs.queries.dataset_import import imports_of
 from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
+from runs.queries.overlap import checks_of
+from runs.queries.verdict import verdict_of, verdicts_of
 from workspaces.access import Kind, Permission
 from workspaces.models import Dataset, DatasetFile
 from workspaces.pages import PageRequest
 from workspaces.queries.expected_growth import expected_of
 from workspaces.queries.growth import growth_of
 from workspaces.queries.preview import preview_of
-from workspaces.queries.registry import files_of, find_version, versions_of
+from workspaces.queries.registry import dataset_rows, files_of, find_version, versions_of
 from workspaces.queries.withdrawal import withdrawals_on
+from workspaces.views.registry_list import list_query
 
 SNIPPET = '{"type": "dataset", "name": "NAME", "path": "games.sgf", "records": 12}'
+
+CHECKS = 20  # shown on the page; the API lists all
+
+
+def dataset_list(request: PageRequest) -> HttpResponseBase:
+    text, cursor = list_query(request)
+    page = dataset_rows(text=text, cursor=cursor, folds_windows=True)
+    verdicts = verdicts_of(row.version for row in page.items if row.version is not None and not row.dataset.is_live)
+    rows = [(row, verdicts.get(row.version.pk) if row.version is not None else None) for row in page.items]
+    return render(request, "runs/dataset_list.html", {"rows": rows, "next_cursor": page.next or "", "text": text})
 
 
 def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
@@ -27,6 +40,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
     sees_runs = request.rights.allows(Permission.VIEW, Kind.RUN)
     uses, use_count = uses_of(found) if sees_runs else ([], 0)
     files = files_of(chosen) if chosen else []
+    checks = list(checks_of(chosen)[: CHECKS + 1]) if chosen else []
     shown = _shown(files, request.GET.get("file", ""))
     makers, makers_count = makers_of(found) if found.window_of_id and sees_runs else ([], 0)
     zone = request.workspace.zone or "UTC"
@@ -35,6 +49,9 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "rows": rows,
         "chosen": chosen,
         "files": files,
+        "verdict": verdict_of(chosen) if chosen else None,
+        "checks": checks[:CHECKS],
+        "has_more_checks": len(checks) > CHECKS,
         "shown_file": shown,
         "preview": preview_of(shown) if shown else None,
         "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,

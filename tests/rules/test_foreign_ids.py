@@ -36,6 +36,7 @@ MODELS = {
     "failure": "runs.FailureGroup",
     "event": "workspaces.AuditEvent",
     "member": "workspaces.Membership",
+    "overlap": "runs.OverlapCheck",
     "share": "workspaces.ShareGrant",
     "grant": "workspaces.ShareGrant",
     "version": "workspaces.DatasetVersion",

@@ -68,6 +68,10 @@ STATES = {
     "revoked": ("idle", "revoked"),
     "due": ("attention", "new value due"),
     "incomplete": ("attention", "not complete"),
+    "unchecked": ("idle", "unchecked"),
+    "contaminated": ("bad", "contaminated"),
+    "suspicious": ("attention", "suspicious"),
+    "clean": ("good", "clean"),
 }
 
 register.filter("gpu_hours", units.gpu_hours)

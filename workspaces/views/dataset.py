@@ -1,7 +1,6 @@
-"""Pages of datasets but for the dataset itself, which tells what runs read it (runs/views/dataset.py)."""
+"""Forms and files of datasets. Their list and the dataset itself tell what the upper floor knows of them, too (runs/views/dataset.py)."""
 
 from django.http import HttpResponseBase, JsonResponse
-from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version, set_origin
@@ -11,17 +10,10 @@ from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, O
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.croissant import croissant_of
-from workspaces.queries.registry import dataset_rows, find_file, find_version, newest_version, stored_content
+from workspaces.queries.registry import find_file, find_version, newest_version, stored_content
 from workspaces.queries.version_proof import proof_in
 from workspaces.uploads import receive_form_files
 from workspaces.views.form_page import form_page
-from workspaces.views.registry_list import list_query
-
-
-def dataset_list(request: PageRequest) -> HttpResponseBase:
-    text, cursor = list_query(request)
-    page = dataset_rows(text=text, cursor=cursor, folds_windows=True)
-    return render(request, "workspaces/dataset_list.html", {"rows": page.items, "next_cursor": page.next or "", "text": text})
 
 
 def dataset_new(request: PageRequest) -> HttpResponseBase:

@@ -1,0 +1,144 @@
+"""Reading the records of dataset versions, and comparing each with every holdout: one version, or some pairs, for each bell.
+
+The files are opened in a process of its own (runs/jobs/reading_process.py); what goes wrong there becomes a verdict that says so. A job that dies is
+rung again by the clock, and does what is not done yet.
+"""
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs.commands.overlap import Finding, record_index, record_overlap
+from runs.jobs.job import job
+from runs.jobs.reading_process import ask
+from runs.models import RecordIndex
+from runs.queries.overlap import files_with_content, has_work, index_of, next_to_read, pairs_to_compare
+from runs.queue import ring
+from workspaces import scope, store
+from workspaces.access import Actor
+from workspaces.commands.blob import StoredFile
+from workspaces.file_paths import shown_path
+from workspaces.models import Blob, DatasetVersion, Workspace
+from workspaces.units import plural
+
+READ_SECONDS = 1800
+COMPARE_SECONDS = 1200
+PAIRS = 20  # compared in one go
+CHUNK = 1_048_576
+SHOWN = 5  # files that could not be read, named in the sentence
+
+
+@job
+def check_overlap(actor: Actor, workspace_id: uuid.UUID) -> None:
+    """The next version to read, else the next pairs to compare; then it rings for what is left."""
+    if not has_work():
+        return
+    version = next_to_read()
+    if version is not None:
+        read_version(actor, version)
+    else:
+        compare_pairs(actor, pairs_to_compare(PAIRS))
+    ring("check_overlap", subject=workspace_id)
+
+
+def read_version(actor: Actor, version: DatasetVersion) -> RecordIndex:
+    """Hash the records of a version and keep the hashes in the store."""
+    with tempfile.TemporaryDirectory(prefix="labsite-records-") as folder:
+        try:
+            files = _files(version, Path(folder))
+        except store.StoreMissing:
+            return record_index(actor=actor, version=version, file=None, fault="A file of it is no longer in the store.")
+        out = Path(folder) / "records"
+        answer = ask({"do": "index", "files": files, "out": str(out)}, seconds=READ_SECONDS)
+        if answer.fault:
+            return record_index(actor=actor, version=version, file=None, fault=f"Its records could not be read: {answer.fault}.")
+        contents = answer.lines[0]
+        workspace = Workspace.objects.get(pk=scope.current_id())
+        try:
+            sha256, count = store.put_stream(workspace.region, workspace.pk, _chunks(out))
+        except store.StoreFull:
+            return record_index(actor=actor, version=version, file=None, fault="The store has no room for the hashes of its records.")
+    return record_index(
+        actor=actor, version=version, file=StoredFile("records", sha256, count), records=contents["records"],
+        whole_files=sum(part["kind"] == "file" for part in contents["parts"]), fault=_faults(contents["parts"]),
+    )  # fmt: skip
+
+
+def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion]]) -> None:
+    """Compare and keep each pair. One over which the process dies is unknown; those after it come with the next bell."""
+    with tempfile.TemporaryDirectory(prefix="labsite-overlap-") as folder:
+        sides: dict[uuid.UUID, dict[str, Any] | str] = {}
+        asked = []
+        for version, holdout in pairs:
+            for side in (version, holdout):
+                if side.pk not in sides:
+                    sides[side.pk] = _side(side, Path(folder))
+            faults = [fault for side in (version, holdout) if isinstance(fault := sides[side.pk], str)]
+            if faults:
+                record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(fault=" ".join(faults)))
+            else:
+                asked.append((version, holdout))
+        if not asked:
+            return
+        request = {"do": "compare", "pairs": [{"version": sides[one.pk], "holdout": sides[other.pk]} for one, other in asked]}
+        answer = ask(request, seconds=COMPARE_SECONDS)
+    for (version, holdout), line in zip(asked, answer.lines, strict=False):
+        fault, note = _caveats(version, holdout)
+        record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(**line, fault=fault, note=note))
+    if answer.fault and len(answer.lines) < len(asked):
+        version, holdout = asked[len(answer.lines)]
+        finding = Finding(fault=f"They could not be compared: {answer.fault}.")
+        record_overlap(actor=actor, version=version, holdout=holdout, finding=finding)
+
+
+def _side(version: DatasetVersion, folder: Path) -> dict[str, Any] | str:
+    """Kept hashes and files of a version, for the process; a sentence where there are none."""
+    index = index_of(version)
+    if index is None or index.blob is None:
+        return index.fault if index is not None else "Its records have not been read yet."
+    try:
+        return {"sidecar": _local(index.blob, folder), "files": _files(version, folder)}
+    except store.StoreMissing:
+        return f"A file of {version.label} is no longer in the store."
+
+
+def _caveats(version: DatasetVersion, holdout: DatasetVersion) -> tuple[str, str]:
+    """What could not be compared record by record: what is broken, and what is of a kind that is not read so."""
+    indexes = [index for side in (version, holdout) if (index := index_of(side)) is not None]
+    fault = " ".join(dict.fromkeys(index.fault for index in indexes if index.fault))
+    whole = sum(index.whole_files for index in indexes)
+    return fault, f"{plural(whole, 'file was', 'files were')} compared as a whole." if whole else ""
+
+
+def _faults(parts: list[dict[str, Any]]) -> str:
+    broken = [part for part in parts if part["fault"]]
+    if not broken:
+        return ""
+    named = "; ".join(f"{shown_path(part['path'])}: {part['fault']}" for part in broken[:SHOWN])
+    more = f"; and {len(broken) - SHOWN} more" if len(broken) > SHOWN else ""
+    return f"Not read by records: {named}{more}."
+
+
+def _files(version: DatasetVersion, folder: Path) -> list[list[str]]:
+    return [[file.path, _local(file.blob, folder)] for file in files_with_content(version)]
+
+
+def _local(blob: Blob, folder: Path) -> str:
+    """Where the content lies on this machine, fetched where the store is elsewhere. Raises StoreMissing."""
+    place = store.local_path(blob.region, scope.current_id(), blob.sha256)
+    if place is not None:
+        return str(place)
+    copy = folder / blob.sha256
+    if not copy.exists():
+        chunks = store.open(blob.region, scope.current_id(), blob.sha256)
+        with copy.open("xb") as file:
+            file.writelines(chunks)
+    return str(copy)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk

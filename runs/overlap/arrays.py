@@ -1,0 +1,127 @@
+"""Arrays of NumPy, .npy and .npz: row by row over all arrays with the same number of rows. Read in pieces, never unpickled. Pure.
+
+An archive of Go positions (schema autogo.positions.v1: `stones`, `visits`, `owners` over the points of a board) is compared under the eight
+symmetries, and without the number of the game, which counts within one file only.
+"""
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import isqrt, prod
+from typing import IO, BinaryIO
+
+import numpy as np
+
+from runs.overlap.values import MIB, Record, Unreadable, hashed
+
+AT_ONCE = 4 * MIB  # bytes of rows
+LONGEST_ROW = 64 * MIB
+_POSITIONS = frozenset({"stones", "visits", "owners", "outcome", "black_to_move", "game"})
+_OF_POINTS = ("stones", "visits", "owners")
+
+
+@dataclass(slots=True)
+class Array:
+    """An array that is being read: where its rows come from, and what they are."""
+
+    name: str
+    source: IO[bytes]
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def row_bytes(self) -> int:
+        return int(self.dtype.itemsize) * prod(self.shape[1:])
+
+    def rows(self, count: int) -> np.ndarray:
+        content = self.source.read(count * self.row_bytes)
+        if len(content) < count * self.row_bytes:
+            raise Unreadable(f"{self.name} ends before its last row")
+        return np.frombuffer(content, self.dtype).reshape(count, *self.shape[1:])
+
+
+def archive_records(file: BinaryIO) -> Iterator[Record]:
+    """Rows of an .npz file. Arrays of another length than the longest are about the file, not of its records."""
+    try:
+        with zipfile.ZipFile(file) as archive, ExitStack() as opened:
+            found = [_opened(name.removesuffix(".npy"), opened.enter_context(archive.open(name))) for name in sorted(archive.namelist())]
+            longest = max((array.shape[0] for array in found if array.shape), default=0)
+            yield from _records([array for array in found if array.shape and array.shape[0] == longest])
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as fault:
+        raise Unreadable(f"it is no archive of arrays: {fault}"[:300]) from fault
+
+
+def array_records(file: BinaryIO) -> Iterator[Record]:
+    """Rows of an .npy file."""
+    found = _opened("array", file)
+    yield from _records([found] if found.shape else [])
+
+
+def _opened(name: str, source: IO[bytes]) -> Array:
+    try:
+        version = np.lib.format.read_magic(source)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read(source)
+    except ValueError as fault:
+        raise Unreadable(f"{name} is no array: {fault}"[:300]) from fault
+    if dtype.hasobject:
+        raise Unreadable(f"{name} holds Python objects, which are never opened")
+    if is_fortran and len(shape) > 1:
+        raise Unreadable(f"{name} is stored by columns")
+    return Array(name, source, dtype, tuple(map(int, shape)))
+
+
+def _records(arrays: list[Array]) -> Iterator[Record]:
+    if not arrays or not arrays[0].shape[0]:
+        raise Unreadable("there are no rows in it")
+    row_bytes = sum(array.row_bytes for array in arrays)
+    if row_bytes > LONGEST_ROW:
+        raise Unreadable(f"a row of it has more than {LONGEST_ROW // MIB} MiB")
+    size = _board(arrays)
+    count = max(1, AT_ONCE // max(1, row_bytes))
+    for start in range(0, arrays[0].shape[0], count):
+        part = {array.name: array.rows(min(count, array.shape[0] - start)) for array in arrays}
+        if size:
+            part.pop("game")
+        near = _symmetric(part, size) if size else _hashes([_rounded(rows) for rows in part.values()])
+        for place, (exact, nearly) in enumerate(zip(_hashes(list(part.values())), near, strict=True)):
+            yield Record(exact, nearly, start + place, 0)
+
+
+def _board(arrays: list[Array]) -> int:
+    """The size of the board where these are positions of Go, else 0."""
+    shapes = {array.name: array.shape[1:] for array in arrays}
+    if set(shapes) != _POSITIONS or len(shapes["owners"]) != 1:
+        return 0
+    points = shapes["owners"][0]
+    fits = shapes["stones"] == (2, points) and shapes["visits"] == (points + 1,)
+    return isqrt(points) if fits and isqrt(points) ** 2 == points else 0
+
+
+def _hashes(parts: list[np.ndarray]) -> list[int]:
+    rows = [np.ascontiguousarray(part).reshape(len(part), -1) for part in parts]
+    return [hashed(b"".join(row[place].tobytes() for row in rows)) for place in range(len(rows[0]))]
+
+
+def _symmetric(part: dict[str, np.ndarray], size: int) -> list[int]:
+    """Of each row the smallest of its hashes under the eight symmetries, numbers rounded."""
+    points = np.arange(size * size).reshape(size, size)
+    turned = {name: _rounded(rows) for name, rows in part.items()}
+    found = []
+    for symmetry in range(8):
+        board = np.rot90(points if symmetry < 4 else points.T, symmetry % 4).ravel()
+        orders = {"stones": board, "owners": board, "visits": np.append(board, size * size)}
+        found.append(_hashes([rows[..., orders[name]] if name in _OF_POINTS else rows for name, rows in turned.items()]))
+    return [min(forms) for forms in zip(*found, strict=True)]
+
+
+def _rounded(rows: np.ndarray) -> np.ndarray:
+    """Numbers rounded to four significant digits; what is no number stays."""
+    if rows.dtype.kind not in "fiu":
+        return rows
+    wide = rows.astype(np.float64)
+    with np.errstate(all="ignore"):
+        scale = np.where((wide == 0) | ~np.isfinite(wide), 1.0, 10.0 ** (3 - np.floor(np.log10(np.abs(wide)))))
+        near = np.where(np.isfinite(wide * scale), np.round(wide * scale) / scale, wide)
+    return np.asarray(near.astype(np.float32) + np.float32(0))  # one zero, and no trace of how the rounding came about

@@ -1,0 +1,165 @@
+"""May a dataset version be trusted beside the holdouts of its workspace? What the checks found, and what a person says against it.
+
+Promotion asks `verdict_of`: a version that is not checked against every holdout yet, or could not be, is never promotable.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from runs.models import OverlapCheck, RecordIndex, Ruling
+from runs.overlap.method import METHOD
+from workspaces.models import DatasetVersion
+from workspaces.units import plural
+
+HOLDOUT = DatasetVersion.Role.HOLDOUT
+
+
+class State(StrEnum):
+    """The verdict on a version."""
+
+    UNCHECKED = "unchecked"
+    CONTAMINATED = "contaminated"
+    SUSPICIOUS = "suspicious"
+    CLEAN = "clean"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`state` is what holds: a person's word while `ruling` is there, else what the checks say, which is `checked`. `reason` says why, in a
+    sentence. `is_reusable` is None until somebody has said so, with `reuse.reason`."""
+
+    state: State
+    reason: str
+    checked: State
+    checked_reason: str
+    said: str
+    ruling: Ruling | None = None
+    reuse: Ruling | None = None
+
+    @property
+    def is_reusable(self) -> bool | None:
+        return self.reuse.is_reusable if self.reuse else None
+
+    @property
+    def is_promotable(self) -> bool:
+        """Suspicious records want a person's word first."""
+        return self.state == State.CLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the checks of one version have found together."""
+
+    checks: int = 0
+    contaminated: int = 0
+    suspicious: int = 0
+    unknown: int = 0
+    exact: int = 0
+    near: int = 0
+
+    @property
+    def said(self) -> str:
+        return (
+            f"{self.contaminated} contaminated, {self.suspicious} suspicious, {self.unknown} unknown; {self.exact} exact, {self.near} near"
+        )
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Of the versions that are asked about, everything the verdicts rest on."""
+
+    holdouts: int = 0
+    others: int = 0
+    found: dict[uuid.UUID, Found] = field(default_factory=dict)
+    indexes: dict[uuid.UUID, RecordIndex] = field(default_factory=dict)
+    rulings: dict[tuple[uuid.UUID, str], Ruling] = field(default_factory=dict)
+
+
+def verdict_of(version: DatasetVersion) -> Verdict:
+    return verdicts_of([version])[version.pk]
+
+
+def verdicts_of(versions: Iterable[DatasetVersion]) -> dict[uuid.UUID, Verdict]:
+    """Verdicts by key, in a fixed number of statements. A training version is held against every holdout version of the workspace, a holdout
+    against everything that is none."""
+    rows = list(versions)
+    if not rows:
+        return {}
+    facts = _facts(rows)
+    return {version.pk: _verdict(version, facts) for version in rows}
+
+
+def _facts(versions: list[DatasetVersion]) -> _Facts:
+    keys = [version.pk for version in versions]
+    counts = DatasetVersion.objects.aggregate(holdouts=Count("pk", filter=Q(role=HOLDOUT)), others=Count("pk", filter=~Q(role=HOLDOUT)))
+    facts = _Facts(holdouts=counts["holdouts"], others=counts["others"])
+    checks = OverlapCheck.objects.filter(method=METHOD)
+    facts.found = _sums(checks.filter(version__in=keys), "version")
+    held_out = [version.pk for version in versions if version.role == HOLDOUT]
+    if held_out:
+        facts.found |= _sums(checks.filter(holdout__in=held_out), "holdout")
+    facts.indexes = {row.version_id: row for row in RecordIndex.objects.filter(version__in=keys, method=METHOD)}
+    rulings = Ruling.objects.filter(version__in=keys).select_related("ruled_by").order_by("version", "about", "-number")
+    facts.rulings = {(row.version_id, row.about): row for row in rulings.distinct("version", "about")}
+    return facts
+
+
+def _sums(checks: "QuerySet[OverlapCheck]", side: str) -> dict[uuid.UUID, Found]:
+    kinds = OverlapCheck.Verdict
+    rows = checks.values(side).annotate(
+        checks=Count("pk"),
+        contaminated=Count("pk", filter=Q(verdict=kinds.CONTAMINATED)),
+        suspicious=Count("pk", filter=Q(verdict=kinds.SUSPICIOUS)),
+        unknown=Count("pk", filter=Q(verdict=kinds.UNKNOWN)),
+        exact_sum=Sum("exact"),
+        near_sum=Sum("near"),
+    )
+    return {
+        row[side]: Found(row["checks"], row["contaminated"], row["suspicious"], row["unknown"], int(row["exact_sum"]), int(row["near_sum"]))
+        for row in rows
+    }
+
+
+def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
+    found = facts.found.get(version.pk, Found())
+    index = facts.indexes.get(version.pk)
+    checked, reason = _checked(version, found, index, facts)
+    ruling = facts.rulings.get((version.pk, Ruling.About.VERDICT))
+    reuse = facts.rulings.get((version.pk, Ruling.About.REUSE))
+    holds = ruling is not None and bool(ruling.verdict) and ruling.said == found.said and checked != State.UNCHECKED
+    if ruling is None or not holds:
+        return Verdict(checked, reason, checked, reason, found.said, None, reuse)
+    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, ruling, reuse)
+
+
+def _checked(version: DatasetVersion, found: Found, index: RecordIndex | None, facts: _Facts) -> tuple[State, str]:
+    """The worst that the checks say. One that is missing is worse than what is only suspicious: it may find more."""
+    is_held_out = version.role == HOLDOUT
+    wanted = facts.others if is_held_out else facts.holdouts
+    met = plural(wanted, "other version", "other versions") if is_held_out else plural(wanted, "holdout version", "holdout versions")
+    if found.contaminated:
+        return State.CONTAMINATED, _stands(found.exact, is_held_out, "", plural(found.contaminated, "version", "versions"))
+    if index is None:
+        return State.UNCHECKED, "Its records have not been read yet."
+    if found.checks < wanted:
+        return State.UNCHECKED, f"It has been compared with {found.checks} of {met} so far."
+    if found.unknown:
+        return State.UNKNOWN, f"It could not be compared with {found.unknown} of {met}."
+    if found.suspicious:
+        return State.SUSPICIOUS, _stands(found.near, is_held_out, "nearly ", plural(found.suspicious, "version", "versions"))
+    if not wanted:
+        return State.CLEAN, "There is nothing here that it could meet." if is_held_out else "There is no holdout here that it could meet."
+    records = plural(index.records, "record", "records")
+    return State.CLEAN, f"None of its {records} stands in {'the ' if wanted > 1 else ''}{met}."
+
+
+def _stands(records: int, is_held_out: bool, nearly: str, versions: str) -> str:
+    """What was found, in a sentence; of a holdout the records of the others are counted."""
+    if is_held_out:
+        return f"{plural(records, 'record', 'records')} of {versions} to train on {'stands' if records == 1 else 'stand'} {nearly}in it."
+    return f"{plural(records, 'record', 'records')} of it {'stands' if records == 1 else 'stand'} {nearly}in {versions} held out."
