@@ -14,10 +14,9 @@ from django.db.models import Q
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
-from runs import queue
 from runs.commands.attempt import FIRST_FENCE, NotYet, fail_start, mark_running, start_attempt
 from runs.commands.secret import hand_out
-from runs.jobs import lanes, lease, turn
+from runs.jobs import lanes, lease
 from runs.jobs.demand import say_demand
 from runs.jobs.job import job
 from runs.jobs.lease import Lease
@@ -40,41 +39,27 @@ log = structlog.get_logger(__name__)
 HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
 
 HANDED_OVER = ("pool__engine", "run__agent_version", "run__benchmark")  # what an order is made of
-BATCH = 10  # runs claimed in one ring, which then rings anew: another worker claims while this one hands over
-REST_SECONDS = 0.25  # a worker looks at one queue no sooner again: what is rung meanwhile is one look
-PAGE = 20  # of the queue, read at once
+BATCH = 50  # runs claimed in one ring; the clock rings again
+PAGE = 50
 
 
-@partial(job, rest_seconds=REST_SECONDS)
+@job
 def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
     """Claim whatever may start, in the queue's order, however many wait before it for something of their own. What the queue then still asks
-    of engines is said, so that other workspaces let it have its turn there.
-
-    One worker at a time goes through a queue: two would try for the same runs, one of them in vain each time."""
-    with turn.alone("dispatch", scope.current_id()):  # for a batch at most
-        has_more = _look(actor)
-    if has_more:
-        queue.ring("dispatch_run", subject=scope.current_id())
-
-
-def _look(actor: Actor) -> bool:
-    """Go through the queue and say its demand; True where a batch was claimed and more may start."""
+    of engines is said, so that other workspaces let it have its turn there."""
     wanted: dict[uuid.UUID, int] = {}
     try:
-        return _go_through(actor, wanted)
+        _go_through(actor, wanted)
     finally:
         say_demand(wanted)
 
 
-def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> bool:
-    """Go through the queue; `wanted` gets, by pool, the places that its next run asks of its engine in vain. True where it stops at a batch."""
+def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
+    """Go through the queue; `wanted` gets, by pool, the places that its next run asks of its engine in vain."""
     full: set[uuid.UUID] = set()
     claimed, after = 0, None
-    page = _page(full, after)
-    if not page:
-        return False  # most ends ring for nobody
     now = conditions(timezone.now(), launchers())
-    while page:
+    while page := _page(full, after):
         going_first = turns(item.pool.engine_id for item in page)
         room = rooms([item.pool for item in page], turns=going_first)
         for item in page:
@@ -85,17 +70,17 @@ def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> bool:
             if waits is None:
                 claimed += 1
                 if claimed == BATCH:
-                    return True
+                    return
                 now, room = replace(now, at_once=now.at_once.with_one_more()), _with(item, room)
                 continue
             if waits.wants_engine:
                 wanted.setdefault(item.pool_id, item.run.slots)
             if waits.holds == Holds.ALL:
-                return False
+                return
             if waits.holds == Holds.POOL:
                 full.add(item.pool_id)
-        page = _page(full, after) if len(page) == PAGE else []
-    return False
+        if len(page) < PAGE:
+            return
 
 
 def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:

@@ -1,7 +1,6 @@
 """What every job does first: its bell taken down, a fresh connection, its workspace's scope, labsite itself as actor."""
 
 import functools
-import time
 import uuid
 from collections.abc import Callable
 
@@ -16,18 +15,11 @@ from workspaces.models import Workspace
 Body = Callable[[Actor, uuid.UUID], None]
 
 
-def job(body: Body, *, rest_seconds: float = 0.0) -> Callable[..., None]:
-    """Make a function of (actor, subject id) a job. Jobs take ids as text, may run twice, and end quietly where their workspace is gone.
-
-    With `rest_seconds` a process begins it for one subject no sooner again: the bell stays up meanwhile, so that whoever rings it is served
-    by the one look that follows."""
-    begun: dict[str, float] = {}
+def job(body: Body) -> Callable[..., None]:
+    """Make a function of (actor, subject id) a job. Jobs take ids as text, may run twice, and end quietly where their workspace is gone."""
 
     @functools.wraps(body)
     def run(*, workspace_id: str, subject_id: str) -> None:
-        if rest_seconds:
-            time.sleep(max(0.0, begun.get(subject_id, 0.0) + rest_seconds - time.monotonic()))
-            begun[subject_id] = time.monotonic()
         queue.heard(body.__name__, subject_id=subject_id)
         close_old_connections()  # a SimpleWorker keeps one connection; after a restart of PostgreSQL it would fail for ever
         workspace = Workspace.objects.filter(pk=uuid.UUID(workspace_id)).first()

@@ -17,7 +17,6 @@ RAW_SQL = (
     "labsite/management/commands/flush.py",  # rows of every table, as the owner
     "labsite/owner.py",  # grants to the serving role
     "runs/jobs/export.py",  # what isolation a transaction has
-    "runs/jobs/turn.py",  # an advisory lock
     "runs/migrations/",
     "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement
     "runs/queries/metric.py",  # arrays of points thinned where they lie

@@ -1,17 +1,13 @@
 """From the queue to the pool: who starts, who waits for what, in which window it is charged; side by side and on the real local pool."""
 
-import threading
 import time
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
-from runs import queue
 from runs.commands.run import cancel_run
 from runs.jobs import dispatch as dispatching
-from runs.jobs import turn
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
 from runs.models import Attempt, Run
 from tests.factories_registry import make_agent_version
@@ -156,71 +152,6 @@ def test_a_full_pool_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -
     for run in (waiting[0], passing):
         let_go(laboratory, run)
         assert drive(laboratory, run).status == RunStatus.SUCCEEDED
-
-
-def test_one_worker_at_a_time_goes_through_a_queue() -> None:
-    laboratory = make_laboratory()
-    with laboratory.opened():
-        run = launch(laboratory)
-    has_looked = threading.Event()
-
-    def look() -> None:
-        try:
-            dispatch(laboratory)
-        finally:
-            has_looked.set()
-            connection.close()
-
-    other = threading.Thread(target=look)
-    with turn.alone("dispatch", laboratory.workspace.pk):
-        other.start()
-        assert not has_looked.wait(1), "it waits for its turn"
-        with laboratory.opened():
-            assert Run.objects.get(pk=run.pk).status == RunStatus.QUEUED
-    assert has_looked.wait(30)
-    other.join()
-    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
-
-
-def test_a_worker_that_stands_still_keeps_no_other_from_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "PATIENCE_SECONDS", 0.2)
-    laboratory = make_laboratory()
-    with laboratory.opened():
-        run = launch(laboratory)
-    stands, goes_on = threading.Event(), threading.Event()
-
-    def stand_still() -> None:
-        try:
-            with turn.alone("dispatch", laboratory.workspace.pk):
-                stands.set()
-                goes_on.wait(30)
-        finally:
-            connection.close()
-
-    other = threading.Thread(target=stand_still)
-    other.start()
-    assert stands.wait(30)
-    dispatch(laboratory)
-    with laboratory.opened():
-        assert Run.objects.get(pk=run.pk).is_active
-    goes_on.set()
-    other.join()
-    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
-
-
-def test_a_batch_that_is_claimed_rings_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatching, "BATCH", 1)
-    rung: list[str] = []
-    monkeypatch.setattr(queue, "ring", lambda name, **_: rung.append(name))
-    laboratory = make_laboratory()
-    with laboratory.opened():
-        first, second = launch(laboratory), launch(laboratory)
-    rung.clear()
-    dispatch(laboratory)
-    with laboratory.opened():
-        assert (Run.objects.get(pk=first.pk).is_active, Run.objects.get(pk=second.pk).status) == (True, RunStatus.QUEUED)
-    assert "dispatch_run" in rung
-    assert drive(laboratory, first).status == drive(laboratory, second).status == RunStatus.SUCCEEDED
 
 
 def test_two_slots_wait_for_two_and_nobody_overtakes_them() -> None:

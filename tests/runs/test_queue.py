@@ -1,20 +1,17 @@
 """The doorbell, on a real Valkey with a real worker: a bell is rung once while it waits, and is heard again when it rings during the work."""
 
-import threading
 import uuid
 from collections.abc import Iterator
-from functools import partial
 
 import django_rq
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from rq import Queue, SimpleWorker
 from rq.serializers import JSONSerializer
 
 from runs import queue
 from runs.jobs.job import job
 from tests.factories import make_workspace
-from tests.installation import wait_until
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.models import Workspace
@@ -31,15 +28,9 @@ def count_bell(actor: Actor, subject_id: uuid.UUID) -> None:
         queue.ring("count_bell", subject=subject_id)
 
 
-@partial(job, rest_seconds=1.0)
-def count_rested(actor: Actor, subject_id: uuid.UUID) -> None:
-    heard.append(actor.job_id)
-
-
 @pytest.fixture
 def bells(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
     monkeypatch.setitem(queue.JOBS, "count_bell", ("default", f"{__name__}.count_bell"))
-    monkeypatch.setitem(queue.JOBS, "count_rested", ("default", f"{__name__}.count_rested"))
     heard.clear()
     rings_while_working.clear()
     waiting = django_rq.get_queue("default", serializer=JSONSerializer)
@@ -58,9 +49,9 @@ def workspace(transactional_db: None) -> Workspace:
     return make_workspace()[0]
 
 
-def ring(workspace: Workspace, name: str = "count_bell") -> None:
+def ring(workspace: Workspace) -> None:
     with scope.open_workspace(workspace.pk):
-        queue.ring(name, subject=workspace.pk)
+        queue.ring("count_bell", subject=workspace.pk)
 
 
 def work(bells: Queue) -> None:
@@ -85,25 +76,6 @@ def test_a_bell_rung_while_its_job_works_is_not_lost(bells: Queue, workspace: Wo
     assert len(heard) == 2
     assert len(set(heard)) == 2, "each bell is a job of its own"
     assert bells.failed_job_registry.count == 0
-
-
-def test_what_rings_while_a_job_rests_is_served_by_the_one_that_follows(bells: Queue, workspace: Workspace) -> None:
-    ring(workspace, "count_rested")
-    work(bells)
-    ring(workspace, "count_rested")
-
-    def ring_meanwhile() -> None:
-        try:
-            wait_until(lambda: bells.count == 0, "a worker that has taken the bell and rests")
-            ring(workspace, "count_rested")
-        finally:
-            connection.close()
-
-    other = threading.Thread(target=ring_meanwhile)
-    other.start()
-    work(bells)
-    other.join()
-    assert (len(heard), bells.count) == (2, 0)
 
 
 def test_what_is_rolled_back_rings_nothing(bells: Queue, workspace: Workspace) -> None:
