@@ -68,7 +68,7 @@ def is_eligible(facts: Sequence[Fact]) -> bool:
 def in_the_way(facts: Iterable[Fact]) -> list[str]:
     """A sentence for each check that does not pass, what fails first."""
     lacking = sorted((fact for fact in facts if fact.verdict is not Verdict.PASS), key=lambda fact: fact.verdict is Verdict.UNKNOWN)
-    return [f"{fact.name}: {fact.words or fact.observed}" for fact in lacking]
+    return [f"{fact.name}: {fact.observed}. {fact.words}".strip() for fact in lacking]
 
 
 def summary(facts: Sequence[Fact]) -> str:

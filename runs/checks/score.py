@@ -28,7 +28,7 @@ def has_score(candidate: Candidate) -> Fact:
         return Fact("score", "Measured", Verdict.FAIL, observed, required, words, evidence)
     by = "reported by the run that made it" if score.run_id == candidate.artifact.run_id else f"measured by {score.run.name}"
     samples = f", {score.samples:,} samples" if score.samples else ""
-    words = f"{observed} under contract {contract.version} of {candidate.benchmark.name}, {by}{samples}."
+    words = f"Under contract {contract.version} of {candidate.benchmark.name}, {by}{samples}."
     return Fact("score", "Measured", Verdict.PASS, observed, required, words, evidence, note=_place(contract, score))
 
 

@@ -13,7 +13,7 @@ from runs.forms.artifact import DaysForm, DeleteForm, KeepForm, lines_of
 from runs.models import Artifact
 from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
 from runs.queries.promotion import promotions_of
-from runs.queries.rests import what_rests_on
+from runs.queries.rests import SHOWN, what_rests_on
 from workspaces.downloads import attachment
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
@@ -88,13 +88,14 @@ def artifact_delete(request: PageRequest, artifact: str) -> HttpResponseBase:
         return redirect("artifact", request.workspace.slug, found.public_id)
 
     resting = what_rests_on([found])
+    if resting and request.method == "GET":
+        context = {"artifact": found, "resting": resting[:SHOWN], "resting_count": len(resting)}
+        return render(request, "runs/artifact_rested_on.html", context)
     lead = (
         f"It is hidden and can be restored for {GRACE.days} days; then its file is removed. Its {size(found.blob.bytes)} count until that happens, "
         "and whoever cannot wait removes it from its page."
-        if not resting
-        else "It stays while anything rests on it: " + " ".join(one.words for one in resting[:5])
     )
-    title = f"Delete {found.name or found.path}" if not resting else f"{found.name or found.path} cannot be deleted now"
+    title = f"Delete {found.name or found.path}"
     return form_page(
         request, form, save, title=title, submit="Delete artifact", lead=lead, trail=_trail(request, found), back=_url(request, found)
     )

@@ -7,7 +7,14 @@ from tests.rules.routes import Route
 
 SCHEMA: dict[str, Any] = api.get_openapi_schema()
 # What a name alone does not say: values that the door takes for text and the command would refuse before it looks for anything.
-MEANT = {"role": "viewer", "email": "zoe@lab.example", "slug": "made-by-a-rule", "due_on": "2027-01-31", "name": "NAME"}
+MEANT = {
+    "role": "viewer",
+    "email": "zoe@lab.example",
+    "slug": "made-by-a-rule",
+    "due_on": "2027-01-31",
+    "name": "NAME",
+    "until": "2099-01-31T00:00:00Z",
+}
 
 
 def operation_of(route: Route) -> dict[str, Any]:

@@ -82,6 +82,7 @@ IN_ARCHIVE = {
     },
     "what is shared stays readable, and who reads it is on record": {"workspaces.commands.share._record_read"},
     "a new key of the installation reaches every workspace": {"workspaces.commands.secret.rewrap_data_key"},
+    "what an archive has lost has to be known": {"workspaces.commands.reconcile.record_files"},
     "an archive can be taken along": {
         f"runs.commands.export.{name}"
         for name in (

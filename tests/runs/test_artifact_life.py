@@ -1,11 +1,14 @@
 """An artifact's life: kept until, deleted and restorable, removed with its bytes; never while something rests on it."""
 
+import io
+import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -363,3 +366,28 @@ def test_by_token(laboratory: Laboratory) -> None:
     client.post(f"{api}/{artifact.public_id}/delete", {"reason": "No use."}, **post)  # type: ignore[arg-type]  # keywords
     assert client.post(f"{api}/{artifact.public_id}/remove", **post).json()["status"] == "removed"  # type: ignore[arg-type]  # keywords
     assert client.get(f"{api}/{artifact.public_id}/content").status_code == 404
+
+
+def test_the_page_names_what_rests_on_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        artifact = make(laboratory)
+        run = launch(laboratory, artifacts=(artifact.public_id,))
+    client, page = client_of(laboratory.owner), f"{W}/artifacts/{artifact.public_id}/delete/"
+    shown = client.get(page).content.decode()
+    assert "1 thing rests on it" in shown
+    assert f"{W}/runs/{run.public_id}/" in shown
+    assert client.post(page, {"reason": "No use."}).status_code == 409
+
+
+def test_from_the_command_line(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        artifact = make(laboratory)
+        place = place_of(artifact)
+        assert place
+    out = io.StringIO()
+    call_command("reconcile", stdout=out)
+    assert "every file is there" in out.getvalue()
+    place.unlink()
+    with pytest.raises(SystemExit):
+        call_command("reconcile", "--workspace", "lab", "--json", stdout=(out := io.StringIO()))
+    assert json.loads(out.getvalue())["stores"][0]["missing"] == [artifact.blob.sha256]

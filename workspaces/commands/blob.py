@@ -223,9 +223,15 @@ def tidy_store() -> int:
         return 0
     place = store.store_of(workspace.region)
     count = place.tidy_incoming(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
-    old = place.hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
+    return count + sum(place.remove_old(workspace.pk, sha256, older_than_seconds=ORPHANS_STAY_SECONDS) for sha256 in stray_files())
+
+
+def stray_files() -> Iterator[str]:
+    """SHA-256 of the files in the open workspace's store that are older than a day and that no row names."""
+    workspace = Workspace.objects.get(pk=scope.current_id())
+    if not workspace.region:
+        return
+    old = store.store_of(workspace.region).hashes(workspace.pk, older_than_seconds=ORPHANS_STAY_SECONDS)
     while batch := list(islice(old, 1000)):
         named = set(Blob.objects.filter(sha256__in=batch, removed_at=None).values_list("sha256", flat=True))
-        nameless = (sha256 for sha256 in batch if sha256 not in named)
-        count += sum(place.remove_old(workspace.pk, sha256, older_than_seconds=ORPHANS_STAY_SECONDS) for sha256 in nameless)
-    return count
+        yield from (sha256 for sha256 in batch if sha256 not in named)

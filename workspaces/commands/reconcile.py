@@ -21,17 +21,20 @@ AT_ONCE = 500  # rows of one command
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """`looked` rows were compared; files of `missing` are not there or not as long as their rows say, those of `found` are there again."""
+    """`looked` rows were compared; files of `missing` are not there or not as long as their rows say, those of `found` are there again. `known` are
+    those that were missing before and still are."""
 
     looked: int
     missing: list[Blob]
     found: list[Blob]
+    known: list[Blob]
 
 
 def compare_files() -> Compared:
     """Look for the file of each row of the open workspace: its name and length, not its content. Writes nothing."""
     missing: list[Blob] = []
     found: list[Blob] = []
+    known: list[Blob] = []
     looked = 0
     for blob in Blob.objects.filter(removed_at=None).order_by("pk").iterator(chunk_size=1000):
         looked += 1
@@ -41,7 +44,9 @@ def compare_files() -> Compared:
             found.append(blob)
         elif not is_there and blob.missing_at is None:
             missing.append(blob)
-    return Compared(looked, missing, found)
+        elif not is_there:
+            known.append(blob)
+    return Compared(looked, missing, found, known)
 
 
 def reconcile_files(actor: Actor) -> Compared:
