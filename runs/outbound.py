@@ -74,8 +74,9 @@ def addresses_of(target: Target, listed: Listed = ()) -> list[IP]:
         return addresses
     inside = next((address for address in addresses if is_inside(address)), None)
     if inside is not None:
+        lies = "is" if target.host == str(inside) else f"is {inside},"
         raise Forbidden(
-            f"{target.host} is {inside}, an address inside, which labsite does not read for people. A site operator can list "
+            f"{target.host} {lies} an address inside, which labsite does not read for people. A site operator can list "
             f"{target.host}:{target.port} in LABSITE_IMPORT_HOSTS."
         )
     return addresses

@@ -1,4 +1,4 @@
-"""Code bundles out of zip and tar.gz, read member by member and never unpacked to a path. Pure.
+"""Archives, zip and tar.gz, of code and of data, read member by member and never unpacked to a path. Pure.
 
 Regular files and folders only: no links, devices, sparse or encrypted members. Caps on members, bytes, ratio and depth hold while reading,
 whatever the archive says of itself (facts of Python's own extractors: CVE-2025-4517, CVE-2024-12718; archive.extract: CVE-2025-59682).
@@ -40,14 +40,16 @@ class BundleFile:
     is_executable: bool
 
 
-def read_bundle(archive: BinaryIO) -> Iterator[BundleFile]:
-    """The files of a zip or a tar.gz, told apart by their first bytes. Raises BadBundle, also while chunks are read."""
+def read_bundle(archive: BinaryIO, *, most_bytes: int | None = None) -> Iterator[BundleFile]:
+    """The files of a zip or a tar.gz, told apart by their first bytes, unpacked `most_bytes` together, else what code may have. Raises BadBundle,
+    also while chunks are read."""
+    most_bytes = MAX_BYTES if most_bytes is None else most_bytes
     start = archive.read(4)
     archive.seek(0)
     if start[:2] == b"\x1f\x8b":
-        members = _tar_members(archive)
+        members = _tar_members(archive, most_bytes)
     elif start in (b"PK\x03\x04", b"PK\x05\x06"):
-        members = _zip_members(archive)
+        members = _zip_members(archive, most_bytes)
     else:
         raise BadBundle("The bundle is neither a zip nor a tar.gz.")
     seen: list[str] = []
@@ -62,9 +64,9 @@ def read_bundle(archive: BinaryIO) -> Iterator[BundleFile]:
         raise BadBundle(str(error)) from error
 
 
-def _zip_members(archive: BinaryIO) -> Iterator[BundleFile]:
+def _zip_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
     packed = _refuse_directory(archive)
-    budget = _Budget(packed)
+    budget = _Budget(packed, most_bytes)
     with _readable("zip"), zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             budget.count_member()
@@ -100,11 +102,15 @@ def _refuse_directory(archive: BinaryIO) -> int:
     return size
 
 
-def _tar_members(archive: BinaryIO) -> Iterator[BundleFile]:
+def _tar_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
     packed = archive.seek(0, io.SEEK_END)
     archive.seek(0)
-    budget = _Budget(packed)
-    with _readable("tar.gz"), gzip.GzipFile(fileobj=archive) as unpacked, tarfile.open(fileobj=_Capped(unpacked), mode="r|") as opened:
+    budget = _Budget(packed, most_bytes)
+    with (
+        _readable("tar.gz"),
+        gzip.GzipFile(fileobj=archive) as unpacked,
+        tarfile.open(fileobj=_Capped(unpacked, most_bytes), mode="r|") as opened,
+    ):
         for member in opened:
             budget.count_member()
             if not (member.isreg() or member.isdir()) or member.issparse():
@@ -131,8 +137,9 @@ def _clean(name: str) -> str:
 class _Budget:
     """What an archive has used so far of members and bytes."""
 
-    def __init__(self, packed: int) -> None:
+    def __init__(self, packed: int, most_bytes: int) -> None:
         self._packed = max(packed, 1)
+        self._most = most_bytes
         self._members = 0
         self._bytes = 0
 
@@ -145,8 +152,8 @@ class _Budget:
         with _readable("bundle"):
             while chunk := file.read(CHUNK):
                 self._bytes += len(chunk)
-                if self._bytes > MAX_BYTES:
-                    raise BadBundle(f"A bundle may have {MAX_BYTES // 2**20} MiB unpacked; this one has more.")
+                if self._bytes > self._most:
+                    raise BadBundle(f"A bundle may have {self._most // 2**20:,} MiB unpacked; this one has more.")
                 if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed:
                     raise BadBundle(f"The bundle unpacks to more than {MAX_RATIO} times its size, as only a bomb does.")
                 yield chunk
@@ -155,16 +162,17 @@ class _Budget:
 class _Capped(io.RawIOBase):
     """An unpacked stream that ends in BadBundle past the cap, so that no header can make tarfile read without bound."""
 
-    def __init__(self, source: gzip.GzipFile) -> None:
+    def __init__(self, source: gzip.GzipFile, most_bytes: int) -> None:
         self._source = source
-        self._left = MAX_BYTES + MAX_MEMBERS * 2048
+        self._most = most_bytes
+        self._left = most_bytes + MAX_MEMBERS * 2048
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
         found = self._source.read(wanted)
         self._left -= len(found)
         if self._left < 0:
-            raise BadBundle(f"A bundle may have {MAX_BYTES // 2**20} MiB unpacked; this one has more.")
+            raise BadBundle(f"A bundle may have {self._most // 2**20:,} MiB unpacked; this one has more.")
         return found
 
 

@@ -14,7 +14,7 @@ from django.http.request import UnreadablePostError
 
 from workspaces.audit import Refusal
 from workspaces.bundles import MAX_BYTES, BadBundle, read_bundle
-from workspaces.commands.blob import SentFile, StoredFile, receive_file, receive_files
+from workspaces.commands.blob import SentFile, StoredFile, receive_file, receive_files, room_left
 from workspaces.store import CHUNK
 from workspaces.units import size
 
@@ -64,6 +64,23 @@ def receive_form_files(request: HttpRequest, name: str, *, has_header: bool = Tr
     """Stream every file of a form's field into the store, under the name that it was sent with."""
     announced_bytes(request)
     return _receive_parts(form_files(request, name), has_header=has_header)
+
+
+def receive_archive(request: HttpRequest, name: str, *, has_header: bool = True) -> list[StoredFile]:
+    """The files inside the one zip or tar.gz of a form's field, streamed into the store one by one; nothing is unpacked to a path. What is refused
+    in the middle leaves only files that no row names."""
+    announced_bytes(request)
+    files = form_files(request, name)
+    if len(files) != 1:
+        raise Refusal(f"To be unpacked, send one zip or tar.gz; these are {len(files)} files.", field=name)
+    room = room_left()
+    most = settings.UPLOAD_BYTES if room is None else max(min(settings.UPLOAD_BYTES, room), 0)
+    try:
+        with files[0].open() as archive:
+            members = read_bundle(cast(BinaryIO, archive), most_bytes=most)
+            return receive_files((SentFile(file.path, file.chunks) for file in members), has_header=has_header)
+    except BadBundle as error:
+        raise Refusal(str(error), field=name) from error
 
 
 def _receive_parts(files: list[UploadedFile], *, has_header: bool = True) -> list[StoredFile]:

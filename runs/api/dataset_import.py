@@ -11,7 +11,7 @@ from pydantic import Field
 
 from runs.commands.artifact_dataset import import_artifact
 from runs.commands.croissant import import_croissant
-from runs.commands.dataset_import import WantedFile, request_import, shown_source
+from runs.commands.dataset_import import WantedFile, request_import
 from runs.models import Artifact, DatasetImport
 from runs.queries.dataset_import import page_of_imports, progress_of
 from workspaces.access import Kind, Permission
@@ -152,7 +152,7 @@ def _shape(request: ApiRequest, asked: DatasetImport) -> dict[str, Any]:
         "uuid": asked.pk,
         "status": asked.status,
         "role": asked.role,
-        "source": shown_source(asked),
+        "source": asked.source,
         "files": len(asked.sources),
         "read": asked.found,
         "read_bytes": progress.read if progress else None,

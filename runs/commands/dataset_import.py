@@ -79,16 +79,16 @@ def ask(event: Draft, asked: DatasetImport, files: Sequence[WantedFile], *, acto
         raise Refusal(f"{plural(open_count, 'import waits', 'imports wait')} here already; ask again once some of them have ended.")
     dataset = asked.dataset
     asked.requested_by = actor.user
-    asked.sources = _sources(files, endpoint=asked.endpoint, region=asked.region)
+    asked.sources, asked.source = _sources(files, endpoint=asked.endpoint, region=asked.region)
     refuse_unsaid(
-        dataset.origin, licence=asked.licence or dataset.licence, evidence=asked.evidence or dataset.evidence, source=shown_source(asked),
+        dataset.origin, licence=asked.licence or dataset.licence, evidence=asked.evidence or dataset.evidence, source=asked.source,
         is_made_here=False,
     )  # fmt: skip
     insert(event, asked)
     event.about = dataset
     event.reason = asked.reason
     secret = asked.secret.name if asked.secret else ""
-    event.details["import"] = {"files": len(asked.sources), "from": shown_source(asked), "secret": secret}
+    event.details["import"] = {"files": len(asked.sources), "from": asked.source, "secret": secret}
     queue.ring("read_import", subject=asked.pk)
     return asked
 
@@ -113,7 +113,7 @@ def finish_import(
     asked = _locked(asked)
     if not rights_of(Actor.of(asked.requested_by), scope.current_id()).allows(Permission.IMPORT_DATA, Kind.DATASET):
         raise Refusal(f"{asked.requested_by.label} may not import data here any more.")
-    said = Said(role=asked.role, source=shown_source(asked), licence=asked.licence, evidence=asked.evidence, records=asked.records)
+    said = Said(role=asked.role, source=asked.source, licence=asked.licence, evidence=asked.evidence, records=asked.records)
     version = freeze(event, dataset=asked.dataset, files=files, said=said, by=asked.requested_by)
     event.reason = asked.reason
     event.details["read"] = list(found)[:20]
@@ -135,32 +135,26 @@ def listed_hosts() -> frozenset[tuple[str, int]]:
     return read_listed(settings.IMPORT_HOSTS)
 
 
-def shown_source(asked: DatasetImport) -> str:
-    """Where it is from, in words that hold nothing that opens it."""
-    first = place_of(asked.sources[0]["address"], endpoint=asked.endpoint, region=asked.region, listed=listed_hosts())
-    others = f", and {plural(len(asked.sources) - 1, 'more file', 'more files')}" if len(asked.sources) > 1 else ""
-    return f"{first.shown[:900]}{others}"
-
-
-def _sources(files: Sequence[WantedFile], *, endpoint: str, region: str) -> list[dict[str, Any]]:
+def _sources(files: Sequence[WantedFile], *, endpoint: str, region: str) -> tuple[list[dict[str, Any]], str]:
+    """What is to be read, and where that lies, in words that hold nothing that opens it."""
     if not files:
         raise Refusal("Name at least one address.", field="files")
     if len(files) > MAX_FILES:
         raise Refusal(f"A version may have {MAX_FILES:,} files; these are {len(files):,}. Pack them into fewer.", field="files")
     listed = listed_hosts()
-    sources = []
-    for file in files:
-        try:
-            place = place_of(file.address, endpoint=endpoint, region=region, listed=listed)
-            path = clean_path(file.path or place.name)
-        except (Forbidden, BadPath) as error:
-            raise Refusal(str(error), field="files") from error
-        sources.append({"address": file.address, "path": path, "sha256": file.sha256.lower(), "bytes": file.bytes})
+    sources: list[dict[str, Any]] = []
+    shown: list[str] = []
     try:
+        for file in files:
+            place = place_of(file.address, endpoint=endpoint, region=region, listed=listed)
+            shown.append(place.shown)
+            path = clean_path(file.path or place.name)
+            sources.append({"address": file.address, "path": path, "sha256": file.sha256.lower(), "bytes": file.bytes})
         refuse_collisions(str(entry["path"]) for entry in sources)
-    except BadPath as error:
+    except (Forbidden, BadPath) as error:
         raise Refusal(str(error), field="files") from error
-    return sources
+    others = f", and {plural(len(shown) - 1, 'more file', 'more files')}" if len(shown) > 1 else ""
+    return sources, f"{shown[0][:900]}{others}"
 
 
 def _fail(event: Draft, asked: DatasetImport, reason: str) -> None:

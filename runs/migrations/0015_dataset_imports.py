@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
                 ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'being read'), ('done', 'Done'), ('failed', 'Failed')], default='queued', max_length=8)),
                 ('role', models.CharField(choices=[('train', 'Train'), ('validation', 'Validation'), ('holdout', 'Holdout'), ('any', 'any role')], max_length=10)),
                 ('sources', models.JSONField()),
+                ('source', models.CharField(help_text='where they lie, in words that open nothing', max_length=1000)),
                 ('endpoint', models.CharField(blank=True, help_text="of S3 addresses; empty: Amazon's of the region", max_length=500)),
                 ('region', models.CharField(blank=True, help_text='of S3 addresses', max_length=40)),
                 ('licence', models.CharField(blank=True, help_text='SPDX expression', max_length=200)),
@@ -47,7 +48,7 @@ class Migration(migrations.Migration):
             options={
                 'abstract': False,
                 'indexes': [models.Index(fields=['workspace', '-created_at', '-id'], name='datasetimport_newest'), models.Index(fields=['dataset', '-created_at'], name='datasetimport_of')],
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'id'), name='runs_datasetimport_ws_id'), workspaces.walls.RowSecurity(name='runs_datasetimport_scope'), workspaces.walls.EventDemanded(name='runs_datasetimport_event'), workspaces.walls.SameWorkspace(field='dataset', name='datasetimport_dataset_ws'), workspaces.walls.SameWorkspace(field='secret', name='datasetimport_secret_ws'), workspaces.walls.SameWorkspace(field='version', name='datasetimport_version_ws'), models.CheckConstraint(condition=models.Q(models.Q(('status', 'done'), ('version__isnull', False)), models.Q(models.Q(('status', 'done'), _negated=True), ('version', None)), _connector='OR'), name='datasetimport_done_has_a_version')],
+                'constraints': [models.UniqueConstraint(fields=('workspace', 'id'), name='runs_datasetimport_ws_id'), workspaces.walls.RowSecurity(name='runs_datasetimport_scope'), workspaces.walls.EventDemanded(name='runs_datasetimport_event'), workspaces.walls.SameWorkspace(field='dataset', name='datasetimport_dataset_ws'), workspaces.walls.SameWorkspace(field='secret', name='datasetimport_secret_ws'), workspaces.walls.SameWorkspace(field='version', name='datasetimport_version_ws'), models.CheckConstraint(condition=models.Q(models.Q(('status', 'done'), _negated=True), ('version__isnull', False), _connector='OR'), name='datasetimport_done_has_a_version')],
             },
         ),
     ]

@@ -24,6 +24,7 @@ class DatasetImport(Owned):
     dataset = owned_key("workspaces.Dataset", related_name="imports")
     role = models.CharField(max_length=10, choices=DatasetVersion.Role)
     sources = models.JSONField()
+    source = models.CharField(max_length=1000, help_text="where they lie, in words that open nothing")
     endpoint = models.CharField(max_length=500, blank=True, help_text="of S3 addresses; empty: Amazon's of the region")
     region = models.CharField(max_length=40, blank=True, help_text="of S3 addresses")
     secret = owned_key("workspaces.Secret", null=True)  # opens S3 addresses; without one they are read as the public reads them
@@ -45,8 +46,7 @@ class DatasetImport(Owned):
             *Owned.Meta.constraints,
             *same_workspace("datasetimport", "dataset", "secret", "version"),
             models.CheckConstraint(
-                condition=models.Q(status="done", version__isnull=False) | ~models.Q(status="done") & models.Q(version=None),
-                name="datasetimport_done_has_a_version",
+                condition=~models.Q(status="done") | models.Q(version__isnull=False), name="datasetimport_done_has_a_version"
             ),
         ]
         indexes = [

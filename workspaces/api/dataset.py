@@ -121,13 +121,19 @@ def post_version(
     header: Literal["present", "absent"] = "present",
     licence: Annotated[str, Query(max_length=200)] = "",
     evidence: Annotated[str, Query(max_length=2000)] = "",
+    unpack: Literal["", "archive"] = "",
     reason: Annotated[str, Query(max_length=1000)] = "",
 ) -> Any:
-    """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting."""
+    """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting.
+    `unpack=archive`: the one part is a zip or tar.gz, and the version is what is inside."""
     found = Dataset.objects.find(dataset)
     version = made_before(request, DatasetVersion)
     if version is None:
-        if uploads.is_form(request):
+        if unpack and not uploads.is_form(request):
+            raise Refusal("To be unpacked, an archive comes as multipart/form-data, in a part named file.", field="unpack")
+        if unpack:
+            files = uploads.receive_archive(request, "file", has_header=header == "present")
+        elif uploads.is_form(request):
             files = uploads.receive_form_files(request, "file", has_header=header == "present")
         elif not path:
             raise Refusal("Say with ?path= under which name the file is kept, such as path=holdout.csv.", field="path")

@@ -69,6 +69,11 @@ class UploadForm(forms.Form):
         required=False, min_value=0, max_value=2**53, help_text="Leave it out for CSV, TSV and JSON Lines: those are counted."
     )
     has_header = forms.BooleanField(label="The first line of CSV files names the columns", required=False, initial=True)
+    is_archive = forms.BooleanField(
+        label="Unpack it: the file is a zip or tar.gz, and the version is what is inside",
+        required=False,
+        help_text="Plain files and folders only. Left out, an archive is kept as one file.",
+    )
     reason = reason()
 
 

@@ -12,7 +12,7 @@ from workspaces.pages import PageRequest, redirect
 from workspaces.queries.croissant import croissant_of
 from workspaces.queries.registry import find_file, find_version, newest_version, stored_content
 from workspaces.queries.version_proof import proof_in
-from workspaces.uploads import receive_form_files
+from workspaces.uploads import receive_archive, receive_form_files
 from workspaces.views.form_page import form_page
 
 
@@ -72,7 +72,8 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
 
     def save(form: UploadForm) -> HttpResponseBase:
         given = form.cleaned_data
-        files = receive_form_files(request, "file", has_header=given["has_header"])
+        receive = receive_archive if given["is_archive"] else receive_form_files
+        files = receive(request, "file", has_header=given["has_header"])
         kept = {name: given[name] for name in ("role", "source", "licence", "evidence", "records", "reason")}
         import_dataset_version(actor=request.actor, dataset=found, files=files, **kept)
         return redirect("dataset", request.workspace.slug, found.slug)
