@@ -13,6 +13,8 @@ from runs.admission_facts import Facts, LimitFacts, PriorityFacts, QuotaFacts, S
 from runs.admission_inputs import judge
 from workspaces import units
 
+EVALUATE = "evaluate"  # the kind of an agent version that gives scores to what others made: it alone reads a holdout
+
 
 class Answer(StrEnum):
     """What one rule or limit says."""
@@ -114,11 +116,13 @@ def _apart(facts: Facts) -> Line:
 
 
 def _untrained(facts: Facts) -> Line:
+    holdout, kind = facts.holdout, facts.agent.kind
+    may_read = kind == EVALUATE if holdout.for_evaluators else kind != "train"
     return _rule(
         "Holdout is not trained on",
-        not (facts.holdout.inputs and facts.agent.kind == "train"),
-        f"An agent of kind {facts.agent.kind} reads {', '.join(facts.holdout.inputs) or 'no holdout'}.",
-        "Leave the holdout out, or score with an agent of kind evaluate.",
+        not holdout.inputs or may_read,
+        f"An agent of kind {kind} reads {', '.join(holdout.inputs) or 'no holdout'}.",
+        f"Leave the holdout out, or score with an agent of kind {EVALUATE}.",
     )
 
 

@@ -7,7 +7,7 @@ from runs.admission_inputs import InputFacts, input_facts_from
 
 FORM = 5  # of kept facts; a change of what is kept or of how it is decided makes a new one
 # Forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority and no site policy,
-# 4 no inputs and nothing that was withdrawn.
+# 4 no inputs, nothing that was withdrawn, and kept holdouts from agents that train alone.
 DECIDED = (2, 3, 4, 5)
 
 
@@ -40,11 +40,13 @@ class PoolFacts:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutFacts:
-    """What must be kept from agents: is there a holdout in the contract, which inputs are one, why an owner accepts no isolation."""
+    """What must be kept from agents: is there a holdout in the contract, which inputs are one, why an owner accepts no isolation; and is it for
+    evaluators only, as it was not always."""
 
     in_contract: bool = False
     inputs: tuple[str, ...] = ()
     accepted: str = ""
+    for_evaluators: bool = False
 
 
 @dataclass(frozen=True, slots=True)

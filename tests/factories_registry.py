@@ -10,15 +10,17 @@ from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.models import AgentVersion, Benchmark, DatasetVersion
 
 TABLE = b"a,b\n1,2\n3,4\n"
+HELD_OUT = b"a,b\n5,6\n7,8\n"  # no record of the table
 
 
 def make_benchmark(actor: Actor, slug: str = "accuracy", **contract: Any) -> Benchmark:
     return create_benchmark(actor=actor, slug=slug, contract={"metric": "accuracy", "direction": "maximize", **contract})
 
 
-def make_dataset_version(actor: Actor, slug: str = "table", *, role: str = "train", content: bytes = TABLE) -> DatasetVersion:
+def make_dataset_version(actor: Actor, slug: str = "table", *, role: str = "train", content: bytes = b"") -> DatasetVersion:
     dataset = create_dataset(actor=actor, slug=slug)
-    return import_dataset_version(actor=actor, dataset=dataset, role=role, files=[receive_file("table.csv", [content])])
+    given = content or (HELD_OUT if role == "holdout" else TABLE)
+    return import_dataset_version(actor=actor, dataset=dataset, role=role, files=[receive_file("table.csv", [given])])
 
 
 def make_agent_version(actor: Actor, slug: str = "worker", *, code: bytes = b"print(1)\n", **spec: Any) -> AgentVersion:

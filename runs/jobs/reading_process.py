@@ -13,6 +13,7 @@ from django.conf import settings
 
 MOST_BYTES = 2 * 1024**3  # of address space, most of it NumPy's libraries; what it holds at a time is far less
 OUT_OF_MEMORY = 3
+MODULE = ["-m", "runs.overlap.process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class Answer:
 
 def ask(request: dict[str, Any], *, seconds: float) -> Answer:
     """Run the process on one request. Never raises for what the files hold."""
-    process = subprocess.Popen(  # our own module; paths and names travel on stdin
-        [sys.executable, "-m", "runs.overlap.process"],
+    process = subprocess.Popen(  # noqa: S603  # our own module; paths and names travel on stdin
+        [sys.executable, *MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

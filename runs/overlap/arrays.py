@@ -8,12 +8,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BytesIO
 from math import isqrt, prod
 from typing import IO, BinaryIO
 
 import numpy as np
 
-from runs.overlap.values import MIB, Record, Unreadable, hashed
+from runs.overlap.values import MIB, WHOLE_FILE, Record, Unreadable, hashed
 
 AT_ONCE = 4 * MIB  # bytes of rows
 LONGEST_ROW = 64 * MIB
@@ -67,9 +68,20 @@ def _opened(name: str, source: IO[bytes]) -> Array:
         raise Unreadable(f"{name} is no array: {fault}"[:300]) from fault
     if dtype.hasobject:
         raise Unreadable(f"{name} holds Python objects, which are never opened")
-    if is_fortran and len(shape) > 1:
-        raise Unreadable(f"{name} is stored by columns")
-    return Array(name, source, dtype, tuple(map(int, shape)))
+    found = Array(name, source, dtype, tuple(map(int, shape)))
+    return _by_rows(found) if is_fortran and len(shape) > 1 else found
+
+
+def _by_rows(array: Array) -> Array:
+    """One that is stored by columns is held in memory."""
+    wanted = int(array.dtype.itemsize) * prod(array.shape)
+    if wanted > WHOLE_FILE:
+        raise Unreadable(f"{array.name} is stored by columns and has more than {WHOLE_FILE // MIB} MiB")
+    content = array.source.read(wanted)
+    if len(content) < wanted:
+        raise Unreadable(f"{array.name} ends before its last row")
+    by_columns = np.frombuffer(content, array.dtype).reshape(array.shape, order="F")
+    return Array(array.name, BytesIO(by_columns.tobytes(order="C")), array.dtype, array.shape)
 
 
 def _records(arrays: list[Array]) -> Iterator[Record]:

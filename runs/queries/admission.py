@@ -18,6 +18,8 @@ from workspaces.queries.withdrawal import standing_on
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
 
+HOLDOUT = DatasetVersion.Role.HOLDOUT
+
 
 def admission_facts(
     prepared: Prepared,
@@ -65,12 +67,9 @@ def admission_facts(
         ),
         holdout=HoldoutFacts(
             in_contract=contract.holdout_id is not None,
-            inputs=tuple(
-                entry.label
-                for entry in prepared.inputs
-                if entry.dataset_version is not None and entry.dataset_version.role == DatasetVersion.Role.HOLDOUT
-            ),
+            inputs=held_out(prepared),
             accepted=contract.accepts_no_isolation_reason,
+            for_evaluators=True,
         ),
         limits=tuple(
             LimitFacts(
@@ -106,6 +105,19 @@ def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
             rests_on[NodeKind.ARTIFACT.value, entry.artifact.pk] = entry.label
     marks = standing_on(rests_on)
     return tuple(label for thing, label in rests_on.items() if thing in marks)
+
+
+def held_out(prepared: Prepared) -> tuple[str, ...]:
+    """Inputs that are a holdout: by their role, or because a holdout here has the same content under another name."""
+    versions = [entry.dataset_version for entry in prepared.inputs if entry.dataset_version is not None]
+    others = {version.content_hash for version in versions if version.role != HOLDOUT}
+    same = DatasetVersion.objects.filter(role=HOLDOUT, content_hash__in=others).values_list("content_hash", flat=True) if others else ()
+    copies = set(same)
+    return tuple(
+        entry.label if version.role == HOLDOUT else f"{entry.label}, which is the same as a holdout"
+        for entry in prepared.inputs
+        if (version := entry.dataset_version) is not None and (version.role == HOLDOUT or version.content_hash in copies)
+    )
 
 
 def _site(prepared: Prepared) -> SiteFacts | None:

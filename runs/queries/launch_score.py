@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 from django.db.models import Count, Q
 
+from runs.admission import EVALUATE
 from runs.models import Artifact, Run
 from runs.queries.artifact import RECORDS
 from runs.queries.run_page import find_run
 from workspaces.models import Agent, AgentVersion
 from workspaces.queries.registry import current_contract
 
-EVALUATE = "evaluate"  # the kind of an agent version that gives scores to what others made
 MODELS = ("model", "checkpoint")  # kinds of artifact that are scored before all others
 SHOWN = 20
 

@@ -18,7 +18,7 @@ from runs.commands.launch import launch_run
 from runs.commands.run import cancel, cancel_any_run, cancel_run, may_cancel
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
-from runs.models import Certificate, QueueItem, Run
+from runs.models import Certificate, QueueItem, Run, RunInput
 from runs.pools.base import Exit
 from runs.queries.estimate import estimate
 from runs.queries.queue import waiting_runs
@@ -295,8 +295,15 @@ def test_nothing_is_trained_on_a_holdout() -> None:
         make_dataset_version(laboratory.owner, "held-out", role="holdout", content=b"a,b\n5,6\n")
         with pytest.raises(Refusal, match=r"An agent of kind train reads held-out@1\. Leave the holdout out"):
             launch(laboratory, datasets=("held-out",))
+        make_agent_version(laboratory.owner, "player", kind="selfplay")
+        with pytest.raises(Refusal, match=r"An agent of kind selfplay reads held-out@1\. .* score with an agent of kind evaluate"):
+            launch(laboratory, agent="player", datasets=("held-out",))
+        make_dataset_version(laboratory.owner, "renamed", role="train", content=b"a,b\n5,6\n")
+        with pytest.raises(Refusal, match=r"reads renamed@1, which is the same as a holdout\."):
+            launch(laboratory, datasets=("renamed",))
         make_agent_version(laboratory.owner, "judge", kind="evaluate")
         assert launch(laboratory, agent="judge", datasets=("held-out",)).status == RunStatus.QUEUED
+        assert not RunInput.objects.exclude(run__kind="evaluate").exists(), "so it is never in the folder of another"
 
 
 def test_an_approval_is_admitted_anew_and_leaves_its_own_certificate() -> None:

@@ -1,18 +1,31 @@
 """Records of holdouts in what is trained on: found by a job, shown with where they stand, overruled by people; whatever the files hold."""
 
+import json
+
 import pytest
 
+from runs.commands.archive import archive_workspace
+from runs.commands.overlap import ask_overlap_check, overrule_verdict, set_reusable
+from runs.jobs import overlap as job
+from runs.jobs import reading_process
 from runs.jobs.overlap import check_overlap
-from runs.models import OverlapCheck
+from runs.models import OverlapCheck, RecordIndex, Ruling
 from runs.queries.overlap import has_work
 from runs.queries.verdict import State, verdict_of
+from tests.factories import make_member
+from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, make_laboratory
-from workspaces import scope
+from workspaces import scope, store
 from workspaces.access import Actor
-from workspaces.commands.blob import receive_file
+from workspaces.audit import Denied, Refusal
+from workspaces.commands.blob import receive_file, stored_bytes
 from workspaces.commands.dataset import create_dataset, import_dataset_version
-from workspaces.models import Dataset, DatasetVersion
+from workspaces.commands.limit import set_limit
+from workspaces.models import AuditEvent, Blob, Dataset, DatasetFile, DatasetVersion, Limit, Unit
+from workspaces.verbs import Verb
 
+JSON = "application/json"
+SYSTEM = Actor.system(job_id="test")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HEADER = "id,mean_radius,mean_texture,malignant\n"
@@ -56,3 +69,195 @@ def test_a_planted_record_is_found_and_a_control_set_has_none(lab: Laboratory) -
         check = OverlapCheck.objects.get(version=planted)
         (pair,) = check.pairs
         assert (pair["kind"], pair["record"]["number"], pair["holdout"]["number"]) == ("exact", 51, 7)
+
+
+def test_windows_and_versions_meet_holdouts_that_come_later(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        trained = keep(lab.owner, "trained", HEADER + "".join([*TRAINED, HELD_OUT[0]]))
+        work(lab)
+        assert verdict_of(trained).reason == "There is no holdout here that it could meet."
+        keep(lab.owner, "later", HEADER + "".join(HELD_OUT), role="holdout")
+        assert verdict_of(trained).state == State.UNCHECKED
+        work(lab)
+        assert verdict_of(trained).state == State.CONTAMINATED
+
+
+def test_what_is_nearly_the_same_is_suspicious_and_wants_a_person(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        near = keep(lab.owner, "near", HEADER + "".join([*TRAINED, HELD_OUT[2].replace("20.99", "20.9900001")]))
+        work(lab)
+        assert verdict_of(near).state == State.SUSPICIOUS
+        assert not verdict_of(near).is_promotable
+        assert OverlapCheck.objects.get(version=near).pairs[0]["kind"] == "near"
+
+
+def test_done_twice_it_finds_the_same_and_changes_nothing_else(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        holdout = keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        planted = keep(lab.owner, "planted", HEADER + "".join([*TRAINED, HELD_OUT[0]]))
+        work(lab)
+        before, stored = list(OverlapCheck.objects.order_by("pk").values("pk", "exact", "near", "pairs")), Blob.objects.count()
+        check_overlap(workspace_id=lab.workspace.pk.hex, subject_id=lab.workspace.pk.hex)  # a bell that rings for nothing
+        job.read_version(SYSTEM, planted)
+        job.compare_pairs(SYSTEM, [(planted, holdout)])
+        ask_overlap_check(actor=lab.owner, version=planted)
+        assert verdict_of(planted).state == verdict_of(holdout).state == State.UNCHECKED
+        work(lab)
+        assert list(OverlapCheck.objects.order_by("pk").values("pk", "exact", "near", "pairs")) == before
+        assert Blob.objects.count() == stored, "the same hashes are the same file"
+        assert RecordIndex.objects.filter(version=planted).count() == 1
+
+
+def test_hashes_count_as_stored_bytes_and_a_full_store_does_not_keep_them_out(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        trained = keep(lab.owner, "trained", HEADER + "".join(TRAINED))
+        used = stored_bytes()
+        set_limit(actor=lab.owner, unit=Unit.STORAGE_BYTES, window=Limit.Window.NOW, amount=used, mode=Limit.Mode.STOP, reason="full")
+        work(lab)
+        index = RecordIndex.objects.select_related("blob").get(version=trained)
+        assert index.records == 100
+        assert stored_bytes() >= used + index.blob.bytes > used + 100 * 32
+
+
+def test_people_overrule_with_a_reason_and_what_was_found_stays(lab: Laboratory) -> None:
+    approver = make_member(lab.workspace, "approver", "ada")
+    researcher = make_member(lab.workspace, "researcher", "rosa")
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        planted = keep(lab.owner, "planted", HEADER + "".join([*TRAINED, HELD_OUT[0]]))
+        with pytest.raises(Refusal, match="no verdict to overrule yet"):
+            overrule_verdict(actor=approver, version=planted, verdict="clean", reason="I know better.")
+        work(lab)
+        with pytest.raises(Denied):
+            overrule_verdict(actor=researcher, version=planted, verdict="clean", reason="It is mine.")
+        with pytest.raises(Refusal, match="Say why"):
+            overrule_verdict(actor=approver, version=planted, verdict="clean", reason="  ")
+        with pytest.raises(Refusal, match="contaminated"):
+            set_reusable(actor=researcher, version=planted, is_reusable=True, reason="Public data.")
+        overrule_verdict(actor=approver, version=planted, verdict="clean", reason="A calibration record that both may have.")
+        known = verdict_of(planted)
+        assert (known.state, known.checked, known.is_promotable) == (State.CLEAN, State.CONTAMINATED, True)
+        assert "1 record of it stands" in known.checked_reason
+        event = AuditEvent.objects.filter(verb=Verb.VERDICT_OVERRULED).latest("sequence")
+        assert event.actor_label == approver.label
+        set_reusable(actor=researcher, version=planted, is_reusable=True, reason="Public data.")
+        assert verdict_of(planted).is_reusable is True
+        # What a person said of one finding is not said of the next.
+        keep(lab.owner, "another", HEADER + TRAINED[0], role="holdout")
+        work(lab)
+        assert verdict_of(planted).state == State.CONTAMINATED
+        assert Ruling.objects.filter(version=planted).count() == 2
+
+
+def test_a_person_takes_their_word_back(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        clean = keep(lab.owner, "clean", HEADER + "".join(TRAINED))
+        work(lab)
+        with pytest.raises(Refusal, match="nothing to take back"):
+            overrule_verdict(actor=lab.owner, version=clean, verdict="", reason="no")
+        overrule_verdict(actor=lab.owner, version=clean, verdict="contaminated", reason="The same patients under other ids.")
+        assert verdict_of(clean).state == State.CONTAMINATED
+        overrule_verdict(actor=lab.owner, version=clean, verdict="", reason="They are other patients after all.")
+        assert verdict_of(clean).state == State.CLEAN
+
+
+def test_a_file_that_cannot_be_read_is_not_known_and_says_why(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        holdout = keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        broken = keep(lab.owner, "broken", b"no game at all", path="games.sgf")
+        weights = keep(lab.owner, "weights", b"\x00\x01" * 500, path="weights.bin")
+        work(lab)
+        assert verdict_of(broken).state == State.UNKNOWN
+        assert "games.sgf: there is no game tree in it" in OverlapCheck.objects.get(version=broken).reason
+        assert verdict_of(weights).state == State.CLEAN
+        assert OverlapCheck.objects.get(version=weights).reason == "1 file was compared as a whole."
+        lost = keep(lab.owner, "lost", HEADER + TRAINED[3])
+        path = store.local_path("local", lab.workspace.pk, DatasetFile.objects.get(version=lost).blob.sha256)
+        assert path is not None
+        path.unlink()
+        work(lab)
+        assert OverlapCheck.objects.get(version=lost, holdout=holdout).reason == "A file of it is no longer in the store."
+        assert verdict_of(lost).state == State.UNKNOWN
+
+
+@pytest.mark.parametrize("code", ["import os; os.kill(os.getpid(), 9)", "raise SystemExit(3)", "import time; time.sleep(60)"])
+def test_a_process_that_dies_is_a_verdict_and_no_dead_job(lab: Laboratory, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        trained = keep(lab.owner, "trained", HEADER + "".join(TRAINED))
+        monkeypatch.setattr(reading_process, "MODULE", ["-c", code])
+        monkeypatch.setattr(job, "READ_SECONDS", 2)
+        work(lab)
+        assert verdict_of(trained).state == State.UNKNOWN
+        assert "Its records could not be read: " in OverlapCheck.objects.filter(version=trained).earliest("pk").reason
+        monkeypatch.undo()
+        for version in DatasetVersion.objects.all():
+            ask_overlap_check(actor=lab.owner, version=version)
+        work(lab)
+        assert verdict_of(trained).state == State.CLEAN, "and it can be asked for anew"
+
+
+def test_nothing_is_read_in_an_archive(lab: Laboratory) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "trained", HEADER + "".join(TRAINED))
+        archive_workspace(actor=lab.owner, reason="over", cancels_running=False)
+        assert not has_work()
+        check_overlap(workspace_id=lab.workspace.pk.hex, subject_id=lab.workspace.pk.hex)
+        assert not RecordIndex.objects.exists()
+
+
+# --- Pages and API --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_pages_show_the_verdict_and_the_records_side_by_side(lab: Laboratory) -> None:
+    client = client_of(lab.owner)
+    hostile = '<script>alert(1)</script> and a sentence that is long enough to be prose, "quoted"'
+    with scope.open_workspace(lab.workspace.pk):
+        line = json.dumps({"q": hostile}) + "\n"
+        keep(lab.owner, "held-out", line, role="holdout", path="held.jsonl")
+        planted = keep(lab.owner, "planted", '{"q": "something else altogether"}\n' + line, path="trained.jsonl")
+        work(lab)
+        check = OverlapCheck.objects.get(version=planted)
+    base = f"/workspaces/{lab.workspace.slug}"
+    assert "contaminated" in client.get(f"{base}/datasets/").content.decode()
+    page = client.get(f"{base}/datasets/planted/").content.decode()
+    assert "1 record of it stands in 1 version held out." in page and f"{base}/overlaps/{check.public_id}/" in page
+    shown = client.get(f"{base}/overlaps/{check.public_id}/").content.decode()
+    assert shown.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2 and "<script>alert(1)" not in shown
+    assert "record 2 of" in shown and "record 1 of" in shown
+    answer = client.post(f"{base}/datasets/planted/versions/1/verdict/", {"verdict": "clean", "reason": "A template, no record."})
+    assert (answer.status_code, answer["Location"]) == (303, f"{base}/datasets/planted/?version=1")
+    page = client.get(f"{base}/datasets/planted/").content.decode()
+    assert "A template, no record." in page and "Overruled" in page
+    assert client.post(f"{base}/datasets/planted/versions/1/reuse/", {"is_reusable": "no", "reason": "Ours."}).status_code == 303
+    assert client.post(f"{base}/datasets/planted/versions/1/check/").status_code == 303
+    assert "unchecked" in client.get(f"{base}/datasets/planted/").content.decode()
+
+
+def test_the_api_says_the_same(lab: Laboratory) -> None:
+    client = client_of(lab.owner)
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        keep(lab.owner, "planted", HEADER + "".join([*TRAINED, HELD_OUT[4]]))
+        work(lab)
+    base = f"/api/v1/workspaces/{lab.workspace.slug}"
+    verdict = client.get(f"{base}/datasets/planted/versions/1/verdict").json()
+    assert (verdict["verdict"], verdict["is_promotable"], verdict["is_overruled"]) == ("contaminated", False, False)
+    (row,) = client.get(f"{base}/datasets/planted/versions/1/overlaps").json()["items"]
+    assert (row["exact"], row["holdout_dataset_id"]) == (1, "ds_held-out")
+    (pair,) = client.get(f"{base}/overlaps/{row['id']}").json()["pairs"]
+    assert (pair["record"]["number"], pair["holdout"]["number"]) == (101, 5)
+    ruled = client.post(
+        f"{base}/datasets/planted/versions/1/verdict", {"verdict": "suspicious", "reason": "Perhaps."}, content_type=JSON
+    ).json()
+    assert (ruled["verdict"], ruled["checked"], ruled["overruled_by"]) == ("suspicious", "contaminated", lab.owner.user.username)
+    assert (
+        client.post(f"{base}/datasets/planted/versions/1/verdict", {"verdict": "spotless", "reason": "x"}, content_type=JSON).status_code
+        == 422
+    )
+    reuse = client.post(f"{base}/datasets/planted/versions/1/reuse", {"is_reusable": False, "reason": "Ours."}, content_type=JSON).json()
+    assert reuse["is_reusable"] is False
+    asked = client.post(f"{base}/datasets/planted/versions/1/overlaps", content_type=JSON)
+    assert (asked.status_code, asked.json()["verdict"]) == (202, "unchecked")

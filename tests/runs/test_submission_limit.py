@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from runs.admission import Answer, decide
-from runs.admission_facts import Facts, QuotaFacts, facts_from
+from runs.admission_facts import FORM, Facts, QuotaFacts, facts_from
 from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.run import cancel_any_run, cancel_run
@@ -108,7 +108,7 @@ def test_facts_with_it_come_back_and_facts_from_before_are_decided_as_they_were(
     facts = with_quota(used=5)
     kept = json.loads(json.dumps(facts.as_json()))
     assert facts_from(kept) == facts
-    assert kept["form"] == 4
+    assert kept["form"] == FORM
     before = json.loads(json.dumps(GOOD.as_json()))
     del before["quota"]
     before["form"] = 2

@@ -1,0 +1,207 @@
+"""Two records are the same where they say the same, nearly the same as contracts.md K has it, and different otherwise; in files of every kind."""
+
+import io
+import json
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runs.overlap.compare import Overlap, Side, compare
+from runs.overlap.sidecar import Contents, Sidecar, Source, write
+
+ROW = "id,radius,diagnosis\nwdbc-7,17.99,malignant\n"
+POINTS = 81
+
+
+def made(folder: Path, name: str, *files: tuple[str, str | bytes]) -> tuple[Contents, Side]:
+    sources = []
+    for number, (path, content) in enumerate(files):
+        place = folder / f"{name}-{number}"
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+        sources.append(Source(path, place))
+    contents = write(folder / f"{name}.records", sources)
+    return contents, Side(Sidecar(folder / f"{name}.records"), sources)
+
+
+def met(folder: Path, one: tuple[str, str | bytes], other: tuple[str, str | bytes]) -> Overlap:
+    return compare(made(folder, "one", one)[1], made(folder, "other", other)[1])
+
+
+def counts(found: Overlap) -> tuple[int, int]:
+    return found.exact, found.near
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("a.csv", ROW, (1, 0)),
+        ("a.csv", ROW.replace("\n", "\r\n"), (1, 0)),
+        ("a.csv", "\ufeff" + ROW, (1, 0)),
+        ("a.csv", "diagnosis,radius,id\nmalignant,17.990,wdbc-7\n", (1, 0)),  # other order, the same number
+        ("a.tsv", ROW.replace(",", "\t"), (1, 0)),
+        ("a.jsonl", '{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}\n', (1, 0)),
+        ("a.csv", ROW.replace("17.99", "17.994"), (0, 1)),  # 17.99 at four digits
+        ("a.csv", ROW.replace("17.99", "17.98"), (0, 0)),
+        ("a.csv", ROW.replace("wdbc-7", "wdbc-8"), (0, 0)),
+        ("a.csv", ROW.replace("radius", "area"), (0, 0)),
+    ],
+)
+def test_a_row_is_the_same_whatever_its_file_looks_like(tmp_path: Path, path: str, content: str, expected: tuple[int, int]) -> None:
+    assert counts(met(tmp_path, (path, content), ("held.csv", ROW))) == expected
+
+
+def test_a_planted_row_is_named_where_it_stands(tmp_path: Path) -> None:
+    held = "id,x\n" + "".join(f"h{number},{number * 1.5}\n" for number in range(20))
+    rows = [f"t{number},{number * 2.5}\n" for number in range(100)]
+    planted = "id,x\n" + "".join([*rows[:40], "h7,10.5\n", *rows[40:]])
+    found = met(tmp_path, ("train.csv", planted), ("held.csv", held))
+    (pair,) = found.pairs
+    assert (found.exact, pair.kind, pair.record, pair.other) == (1, "exact", 40, 7)
+    assert counts(met(tmp_path / _new(tmp_path), ("train.csv", "id,x\n" + "".join(rows)), ("held.csv", held))) == (0, 0)
+
+
+def test_text_is_near_where_its_shingles_are(tmp_path: Path) -> None:
+    text = "A patient of fifty years presents with a firm mass in the upper outer quadrant of the left breast, first seen two months ago."
+    assert counts(met(tmp_path, ("a.txt", f"  {text.replace(' ', '  ')}\n"), ("h.txt", text))) == (1, 0)
+    changed = text.replace("fifty", "sixty").upper()
+    (pair,) = met(tmp_path / _new(tmp_path), ("a.txt", f"{changed}\n"), ("h.jsonl", json.dumps({"q": text, "a": 1}))).pairs
+    assert pair.kind == "near" and 0.8 <= pair.similarity < 1
+    other = "Which of these drugs is given first to an adult whose blood pressure stays high although salt was left out for six weeks?"
+    assert counts(met(tmp_path / _new(tmp_path), ("a.txt", other), ("h.txt", text))) == (0, 0)
+
+
+@pytest.mark.parametrize("symmetry", range(8))
+def test_a_game_is_near_under_every_symmetry(tmp_path: Path, symmetry: int) -> None:
+    moves = [(2, 3), (6, 5), (4, 4), (7, 2), (0, 8), (3, 3)]
+    held = _game(moves, 0, "C[a comment with (;brackets\\])]PB[one]")
+    found = met(tmp_path, ("g.sgf", _game([(1, 1), (2, 2)], 0) + _game(moves, symmetry, "PB[another]")), ("h.sgf", held))
+    assert counts(found) == ((1, 0) if symmetry == 0 else (0, 1))
+    assert found.pairs[0].record == 1
+    assert counts(met(tmp_path / _new(tmp_path), ("g.sgf", _game(moves[:-1], 0)), ("h.sgf", held))) == (0, 0)
+
+
+def test_positions_are_near_under_every_symmetry_and_other_rows_are_not(tmp_path: Path) -> None:
+    arrays = _positions(12)
+    board = np.arange(POINTS).reshape(9, 9)
+    turned = np.rot90(board.T, 3).ravel()
+    rotated = {**arrays, "stones": arrays["stones"][..., turned], "owners": arrays["owners"][:, turned], "game": arrays["game"] + 3}
+    rotated["visits"] = arrays["visits"][:, np.append(turned, POINTS)]
+    assert counts(met(tmp_path, ("p.npz", _npz(rotated)), ("h.npz", _npz(arrays)))) == (0, 12)
+    moved = {**arrays, "game": arrays["game"] + 3}
+    assert counts(met(tmp_path / _new(tmp_path), ("p.npz", _npz(moved)), ("h.npz", _npz(arrays)))) == (12, 0)
+    assert counts(met(tmp_path / _new(tmp_path), ("p.npz", _npz(_positions(12, seed=2))), ("h.npz", _npz(arrays)))) == (0, 0)
+
+
+def test_rows_of_any_arrays_are_compared(tmp_path: Path) -> None:
+    features = np.random.default_rng(1).normal(size=(50, 8))
+    one = _npz({"x": features, "y": np.arange(50), "about": np.array("a note")})
+    other = _npz({"x": np.concatenate([features[20:23] * 1.000001, features[5:6]]), "y": np.array([20, 21, 22, 5])})
+    assert counts(met(tmp_path, ("a.npz", one), ("h.npz", other))) == (1, 3)
+    single = io.BytesIO()
+    np.save(single, features[:10])
+    assert made(tmp_path / _new(tmp_path), "npy", ("a.npy", single.getvalue()))[0].records == 10
+
+
+def test_a_file_of_another_kind_is_one_record(tmp_path: Path) -> None:
+    contents, one = made(tmp_path, "one", ("weights.bin", b"\x00\x01" * 1000), ("more.bin", b"\x02"))
+    _, other = made(tmp_path, "other", ("renamed.dat", b"\x00\x01" * 1000))
+    assert contents.records == 2
+    assert counts(compare(one, other)) == (1, 0)
+
+
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+HOSTILE: list[tuple[str, bytes, int, str]] = [
+    ("ten megabytes.jsonl", b'{"text": "' + b"word and word " * 750_000 + b'"}\n{"a": 1}\n', 2, ""),
+    ("one cell.csv", b'a,b\n1,"' + b"x y" * 3_500_000 + b'"\n2,3\n', 2, ""),
+    ("wide.csv", b",".join(b"c%d" % n for n in range(5000)) + b"\n" + b",".join([b"1.5"] * 5000) + b"\n", 1, ""),
+    ("nan.csv", b"a,b\nNaN,inf\n-Infinity,nan\n1e999,-1e999\n", 3, ""),
+    ("nan.jsonl", b'{"a": NaN, "b": [Infinity, -Infinity]}\n{"a": 1e999}\n', 2, ""),
+    ("nul.csv", b"a,b\n\x00,1\n2,\x00\x00\n", 2, ""),
+    ("latin.csv", "name,age\nJos\u00e9,3\n".encode("latin-1"), 1, ""),
+    ("broken.txt", b"\xff\xfe\xfa\n\xc3\x28\n", 2, ""),
+    ("deep.jsonl", DEEP + b"\n", 1, ""),
+    ("digits.jsonl", b'{"a": ' + b"9" * 10_000 + b"}\n", 1, ""),
+    ("blank.jsonl", b"\n\n  \n", 0, ""),
+    ("ragged.csv", b"a,b\n1\n1,2,3\n1,2\n", 3, ""),
+    ("twice.csv", b"a,a,a\n1,2,3\n", 1, ""),
+    ("quote.csv", b'a,b\n1,"' + b"never closed\n" * 1_400_000, 1, "line"),
+    ("endless.csv", b"a,b\n" + b"x" * (17 * 1024 * 1024), 1, "longer than 16 MiB"),
+    ("endless.txt", b"x" * (17 * 1024 * 1024) + b"\nshort\n", 2, ""),
+    ("no.sgf", b"this is no game", 1, "no game tree"),
+    ("open.sgf", b"(;GM[1]SZ[9];B[aa", 1, "without an end"),
+    ("no.npz", b"PK\x03\x04 this is no archive", 1, "no archive"),
+    ("no.npy", b"\x93NUMPY\x01\x00\xff\xff", 1, "no array"),
+]
+
+
+@pytest.mark.parametrize(("path", "content", "records", "fault"), HOSTILE, ids=[path for path, *_ in HOSTILE])
+def test_whatever_a_file_holds_it_is_read_or_said_why_not(tmp_path: Path, path: str, content: bytes, records: int, fault: str) -> None:
+    contents, side = made(tmp_path, "one", ("good.csv", ROW), (path, content))
+    part = contents.parts[1]
+    assert part.count == records and fault in part.fault and bool(fault) == bool(part.fault)
+    assert counts(compare(side, side))[0] == contents.records, "each record is in what it is in"
+
+
+def test_objects_in_arrays_are_never_opened(tmp_path: Path) -> None:
+    contents, _ = made(tmp_path, "one", ("evil.npz", _npz({"x": np.array([{"a": 1}, None], dtype=object)})))
+    assert "Python objects" in contents.parts[0].fault
+
+
+def test_what_was_read_of_a_file_that_breaks_later_is_forgotten(tmp_path: Path) -> None:
+    broken = b"q\n" + b"a question with a good many words in it\n" * 20_000 + b'"' + b"x" * (17 * 1024 * 1024)
+    contents, side = made(tmp_path, "one", ("first.csv", ROW), ("broken.csv", broken), ("last.csv", ROW))
+    assert [(part.first, part.count) for part in contents.parts] == [(0, 1), (1, 1), (2, 1)]
+    assert contents.prose == 0
+    assert counts(compare(side, made(tmp_path, "other", ("h.csv", ROW))[1])) == (2, 0)
+
+
+def test_parts_follow_each_other(tmp_path: Path) -> None:
+    contents, _ = made(tmp_path, "one", ("a.csv", ROW), ("blank.txt", "\n"), ("b.csv", ROW + "wdbc-9,1,benign\n"))
+    assert all(one.first + one.count == other.first for one, other in pairwise(contents.parts))
+    assert [contents.part_of(number).path for number in range(contents.records)] == ["a.csv", "b.csv", "b.csv"]
+
+
+def _new(folder: Path) -> str:
+    """A folder for another pair."""
+    name = f"pair-{sum(1 for _ in folder.iterdir())}"
+    (folder / name).mkdir()
+    return name
+
+
+def _game(moves: list[tuple[int, int]], symmetry: int, head: str = "") -> str:
+    nodes = []
+    for turn, (column, row) in enumerate(moves):
+        if symmetry & 1:
+            column = 8 - column
+        if symmetry & 2:
+            row = 8 - row
+        if symmetry & 4:
+            column, row = row, column
+        nodes.append(f";{'BW'[turn % 2]}[{chr(97 + column)}{chr(97 + row)}]")
+    return f"(;FF[4]GM[1]SZ[9]KM[6.5]{head}{''.join(nodes)};B[])\n"
+
+
+def _positions(count: int, seed: int = 1) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    visits = random.random((count, POINTS + 1)).astype(np.float32)
+    return {
+        "stones": random.integers(0, 2, (count, 2, POINTS), dtype=np.uint8),
+        "black_to_move": np.arange(count) % 2 == 0,
+        "visits": visits / visits.sum(axis=1, keepdims=True),
+        "owners": random.integers(-1, 2, (count, POINTS)).astype(np.int8),
+        "outcome": np.ones(count, np.float32),
+        "game": np.zeros(count, np.int32),
+    }
+
+
+def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+    """As np.savez_compressed writes it."""
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as file:
+                np.save(file, array)
+    return kept.getvalue()
