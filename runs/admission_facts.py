@@ -40,13 +40,12 @@ class PoolFacts:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutFacts:
-    """What must be kept from agents: is there a holdout in the contract, which inputs are one, why an owner accepts no isolation; and is it for
-    evaluators only, as it was not always."""
+    """What must be kept from agents: is there a holdout in the contract, which inputs are one, why an owner accepts no isolation."""
 
     in_contract: bool = False
     inputs: tuple[str, ...] = ()
     accepted: str = ""
-    for_evaluators: bool = False
+    for_evaluators: bool = False  # since form 5: before, whoever did not train was given one
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from runs import queue
 from runs.commands.harvest import set_apart
 from runs.models import Artifact, Attempt, Run, RunLine
 from runs.queries.egress import strictest_read_by
+from workspaces import scope
 from workspaces.audit import Draft
 from workspaces.commands.egress import tighten
 from workspaces.commands.live_dataset import Piece, grow
@@ -44,6 +46,8 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         event.details.setdefault("grown", []).append(
             {"dataset": dataset.slug, "pieces": len(added), "records": sum(row.records for row in added)}
         )  # fmt: skip
+    if "windows" in event.details:
+        queue.ring("check_overlap", subject=scope.current_id())
     if missed:
         event.details["not_added_to_datasets"] = missed[:SHOWN]
 

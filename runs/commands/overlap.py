@@ -55,7 +55,7 @@ def record_index(
     else:
         event.change(index, **values)
     event.about = version
-    event.details |= {"records": records, "fault": fault[:1000]}
+    event.details |= {"records": records, "is_whole": not fault}  # no names of files: the record may travel farther than they
     return index
 
 
@@ -83,7 +83,7 @@ def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdo
             setattr(check, name, value)
         check.save(update_fields=list(values))
     event.about = check
-    event.details |= {name: values[name] for name in ("verdict", "exact", "near", "reason")}
+    event.details |= {name: values[name] for name in ("verdict", "exact", "near")}
     return check
 
 

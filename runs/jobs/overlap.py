@@ -86,6 +86,8 @@ def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion
         answer = ask(request, seconds=COMPARE_SECONDS)
     for (version, holdout), line in zip(asked, answer.lines, strict=False):
         fault, note = _caveats(version, holdout)
+        if line["is_least"] and not line["near"]:
+            fault = f"{fault} More texts have parts in common than are looked at.".strip()
         record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(**line, fault=fault, note=note))
     if answer.fault and len(answer.lines) < len(asked):
         version, holdout = asked[len(answer.lines)]

@@ -1,6 +1,6 @@
 """What is to be read and compared, and what was found: checks of overlap between versions and holdouts."""
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.models import OverlapCheck, RecordIndex
 from runs.overlap.method import METHOD
@@ -15,7 +15,12 @@ def has_work() -> bool:
     workspace = Workspace.objects.get(pk=scope.current_id())
     if workspace.status == Workspace.Status.ARCHIVED or not workspace.region:
         return False
-    return _unread().exists() or bool(pairs_to_compare(1))
+    if _unread().exists():
+        return True
+    read = _read()
+    counts = read.aggregate(holdouts=Count("pk", filter=Q(role=HOLDOUT)), others=Count("pk", filter=~Q(role=HOLDOUT)))
+    pairs = int(counts["holdouts"] * counts["others"])
+    return bool(pairs) and OverlapCheck.objects.filter(method=METHOD, version__in=read, holdout__in=read).count() < pairs
 
 
 def next_to_read() -> DatasetVersion | None:
@@ -26,7 +31,7 @@ def next_to_read() -> DatasetVersion | None:
 def pairs_to_compare(most: int) -> list[tuple[DatasetVersion, DatasetVersion]]:
     """Versions that are read, each with a holdout that it was not compared with, the newest versions first: people wait for those."""
     found: list[tuple[DatasetVersion, DatasetVersion]] = []
-    read = DatasetVersion.objects.filter(Exists(_current_indexes())).select_related("dataset")
+    read = _read().select_related("dataset")
     for holdout in read.filter(role=HOLDOUT).order_by("-created_at", "-pk"):
         compared = OverlapCheck.objects.filter(version=OuterRef("pk"), holdout=holdout, method=METHOD)
         others = read.exclude(role=HOLDOUT).filter(~Exists(compared)).order_by("-created_at", "-pk")
@@ -58,6 +63,10 @@ def find_check(text: str) -> OverlapCheck:
 
 def _unread() -> "QuerySet[DatasetVersion]":
     return DatasetVersion.objects.filter(~Exists(_current_indexes()))
+
+
+def _read() -> "QuerySet[DatasetVersion]":
+    return DatasetVersion.objects.filter(Exists(_current_indexes()))
 
 
 def _current_indexes() -> "QuerySet[RecordIndex]":

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from django.db.models import Case, Count, F, IntegerField, OrderBy, Q, QuerySet, UUIDField, Value, When, Window
 from django.db.models.functions import Rank, RowNumber
 
+from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
-from runs.queries.launch_score import EVALUATE
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
 from runs.queries.standing import standing
 from runs.queries.unscored import Unscored, unscored

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from runs.admission import EVALUATE
 from runs.commands.launch import retry_run
 from runs.commands.lost import declare_lost, may_declare_lost
 from runs.commands.run import cancel, may_cancel
@@ -15,7 +16,6 @@ from runs.models import MetricSeries, Run, RunLine
 from runs.queries.artifact import uses_of_run
 from runs.queries.failure import failure_of
 from runs.queries.launch_again import launch_query
-from runs.queries.launch_score import EVALUATE
 from runs.queries.metric import curves, series_of
 from runs.queries.queue import waiting_of
 from runs.queries.recent import EventLine

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.export import request_export
+from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
@@ -17,7 +18,9 @@ from runs.models import Run
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, fail_run, score_runs, see, set_run
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
+from tests.factories_registry import make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
+from workspaces.access import Actor
 from workspaces.commands.agent import change_agent
 from workspaces.commands.benchmark import change_benchmark
 from workspaces.commands.dataset import change_dataset
@@ -26,7 +29,7 @@ from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
 from workspaces.commands.secret import create_secret
 from workspaces.commands.workspace import configure_workspace
-from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, Limit, Membership, Pool, Unit, User
+from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, DatasetVersion, Limit, Membership, Pool, Unit, User
 
 ENDS = ("succeeded", "failed", "cancelled", "timed_out", "aborted", "lost")
 
@@ -151,7 +154,14 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         asked = request_import(
             actor=owner, dataset=dataset, role="train", files=[WantedFile("https://example.org/" + "long" * 40, path="table.csv")], reason=words[6]
         )  # fmt: skip
+        trained, held_out = DatasetVersion.objects.get(), make_dataset_version(owner, "unseen", role="holdout")
+        where = [{"path": "table.csv", "number": 1, "place": 4, "length": 4} for _ in range(2)]
+        found = Finding(exact=1, pairs=[{"kind": "exact", "similarity": 1.0, "record": where[0], "holdout": where[1]}])
+        overlap = record_overlap(actor=Actor.system(job_id="test"), version=trained, holdout=held_out, finding=found)
+        overrule_verdict(actor=owner, version=trained, verdict="suspicious", reason=words[4])
+        set_reusable(actor=owner, version=trained, is_reusable=False, reason=words[4])
         values = {
+            "overlap": overlap.public_id,
             "datasetimport": asked.public_id,
             "failure": failure.public_id, "spend": spend.public_id, "export": export.public_id,
             "sweep": sweep.public_id,
