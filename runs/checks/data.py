@@ -6,9 +6,11 @@ from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import RunInput
 from runs.queries.egress import strictest_read_by
-from runs.queries.lineage_edges import NodeKind
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.undeclared import undeclared_inputs
-from workspaces.models import Dataset, Pool
+from runs.queries.verdict import State, verdicts_of
+from workspaces.models import Dataset, DatasetVersion, Pool
 from workspaces.queries.withdrawal import standing_on
 from workspaces.units import plural
 
@@ -56,6 +58,29 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
         return Fact("inputs", name, Verdict.PASS, observed, required, words, evidence)
     is_answered, words = _answered_for(candidate)
     return Fact("inputs", name, Verdict.PASS if is_answered else Verdict.UNKNOWN, observed, required, words, evidence)
+
+
+def nothing_held_out(candidate: Candidate) -> Fact:
+    """Is all data that it was made of, however far back, checked against the holdouts here and clean, or called so by a person?"""
+    name, required = "Trained on no holdout", "each version clean"
+    reached = walk([Node(NodeKind.ARTIFACT, candidate.artifact.pk)], Way.UP, along=CONTENT)
+    versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).exclude(role=DatasetVersion.Role.HOLDOUT)
+    rows = list(versions.select_related("dataset").order_by("dataset__slug", "number"))
+    if not reached.is_whole:
+        return Fact("overlap", name, Verdict.UNKNOWN, "too much", required, "It rests on more than can be looked at.")
+    if not rows:
+        return Fact("overlap", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
+    verdicts = verdicts_of(rows)
+    bad = [row for row in rows if not verdicts[row.pk].is_promotable]
+    shown = (bad or rows)[:NAMED]
+    evidence = tuple(Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in shown)
+    if not bad:
+        return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", evidence)
+    words = " ".join(f"{row.dataset.slug}@{row.number} is {verdicts[row.pk].state}: {verdicts[row.pk].reason}" for row in shown)
+    known = any(verdicts[row.pk].state in (State.CONTAMINATED, State.SUSPICIOUS) for row in bad)
+    return Fact(
+        "overlap", name, Verdict.FAIL if known else Verdict.UNKNOWN, f"{len(bad)} of {len(rows)} not clean", required, words, evidence
+    )
 
 
 def nothing_withdrawn(candidate: Candidate) -> Fact:

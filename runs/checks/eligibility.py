@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from runs.checks.candidate import Candidate
-from runs.checks.data import egress_known, licences_known, nothing_unsaid, nothing_withdrawn, ran_apart
+from runs.checks.data import egress_known, licences_known, nothing_held_out, nothing_unsaid, nothing_withdrawn, ran_apart
 from runs.checks.making import file_is_whole, run_succeeded
 from runs.checks.score import has_score, no_step_back
 from runs.eligibility import Fact
@@ -13,6 +13,7 @@ CHECKS: tuple[Callable[[Candidate], Fact], ...] = (
     no_step_back,
     licences_known,
     egress_known,
+    nothing_held_out,
     nothing_unsaid,
     nothing_withdrawn,
     ran_apart,
