@@ -3,7 +3,10 @@
 from typing import Any
 
 from runs.commands.promotion import propose_promotion
+from runs.eligibility import Fact
+from runs.jobs.overlap import compare_pairs, read_version
 from runs.models import Artifact, Evaluation, Promotion, Run, RunInput
+from runs.queries.overlap import next_to_read, pairs_to_compare
 from tests.factories_pages import add_artifact, copy_runs, score_runs
 from tests.factories_runs import Laboratory, launch
 from workspaces.access import Actor, Kind, Permission
@@ -23,7 +26,9 @@ def make_candidate(
     (run,) = copy_runs(actor=laboratory.owner, pattern=pattern, count=1, **{"frozen": frozen, **values})
     _copy_inputs(actor=laboratory.owner, pattern=pattern, run=run)
     score_runs(actor=laboratory.owner, scores={run: (value, error)})
-    return add_artifact(actor=laboratory.owner, run=run, path="model.pt", content=content, kind="model")
+    made = add_artifact(actor=laboratory.owner, run=run, path="model.pt", content=content, kind="model")
+    check_overlaps()
+    return made
 
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
@@ -40,6 +45,27 @@ def change_licence(laboratory: Laboratory, licence: str) -> None:
     dataset = Dataset.objects.get(slug="table")
     if dataset.licence != licence:
         change_dataset(actor=laboratory.owner, dataset=dataset, licence=licence)
+
+
+def check_overlaps() -> None:
+    """Everything here is read and held against every holdout, as the job does it bell by bell. A scope must be open."""
+    actor = Actor.system(job_id="test")
+    while (version := next_to_read()) is not None:
+        read_version(actor, version)
+    while pairs := pairs_to_compare(10):
+        compare_pairs(actor, pairs)
+
+
+@command(Verb.PROMOTION_PROPOSED, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
+def add_promotion(event: Draft, /, *, actor: Actor, artifact: Artifact, name: str, reason: str, facts: list[Fact]) -> Promotion:
+    """One that was put forward and withdrawn, with these facts, whatever the checks would say."""
+    assert actor.user
+    promotion = Promotion.objects.create(
+        number=Promotion.objects.count() + 1, name=name, artifact=artifact, status=Promotion.Status.WITHDRAWN, reason=reason, requested_by=actor.user,
+        facts=[fact.stored for fact in facts], content_hash="0" * 64, end_reason=reason,
+    )  # fmt: skip
+    event.created(promotion)
+    return promotion
 
 
 def propose(actor: Actor, artifact: Artifact, name: str = "champion", **asked: Any) -> tuple[Promotion, Approval]:

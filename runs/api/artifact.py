@@ -54,7 +54,7 @@ def get_artifact_content(request: ApiRequest, artifact: str) -> HttpResponseBase
     return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
 
 
-class ReasonIn(Body):
+class DeletionIn(Body):
     reason: Line = Field(min_length=1, max_length=1000)
 
 
@@ -79,7 +79,7 @@ def keep_artifact(request: ApiRequest, artifact: str, body: KeepIn) -> dict[str,
 
 
 @routes.post("/artifacts/{artifact}/delete", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
-def post_deletion(request: ApiRequest, artifact: str, body: ReasonIn) -> dict[str, Any]:
+def post_deletion(request: ApiRequest, artifact: str, body: DeletionIn) -> dict[str, Any]:
     """Hide it; it can be restored until its file is removed. 409 with the list of what rests on it."""
     return _acted(request, delete_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact), reason=body.reason))
 

@@ -12,12 +12,16 @@ from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.export import request_export
 from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
 from runs.commands.sweep import create_sweep
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.eligibility import Fact, Link, Verdict
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Run
+from runs.models import Evaluation, Run
+from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, fail_run, score_runs, see, set_run
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
+from tests.factories_promotions import add_promotion
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
 from workspaces.access import Actor
@@ -160,7 +164,16 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         overlap = record_overlap(actor=Actor.system(job_id="test"), version=trained, holdout=held_out, finding=found)
         overrule_verdict(actor=owner, version=trained, verdict="suspicious", reason=words[4])
         set_reusable(actor=owner, version=trained, is_reusable=False, reason=words[4])
+        node, label = find_subject("dataset_version", trained.public_id)
+        withdrawal = withdraw(actor=owner, subject=node, label=label, reason=words[4])
+        undo_withdrawal(actor=owner, withdrawal=withdrawal, reason=words[6])
+        facts = [
+            Fact("score", words[0], verdict, words[1], words[2], words[4], (Link("run", run.public_id, words[3]),)) for verdict in Verdict
+        ]
+        promotion = add_promotion(actor=owner, artifact=artifact, name="champion", reason=words[4], facts=facts)
         values = {
+            "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
+            "evaluation": Evaluation.objects.latest("created_at").public_id, "contract": "1", "agentversion": "1",
             "overlap": overlap.public_id,
             "datasetimport": asked.public_id,
             "failure": failure.public_id, "spend": spend.public_id, "export": export.public_id,

@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pyte
 NO_PAGE = {
     "start": "leads on", "livez": "for machines", "readyz": "for machines", "openapi-json": "for machines", "run-log": "a raw file",
     "dataset-file": "a file", "agent-file": "a file", "agent-bundle": "a file", "artifact-file": "a file",
+    "promoted-file": "a file", "promotion-statement": "a file", "dataset-proof": "a document", "dataset-croissant": "a document",
+    "lab-keys": "for machines",
 }  # fmt: skip
+ASKS = {"withdrawal-new": "?kind=run&id={run}"}  # what a page wants to be asked for
 RUN_TABS = ("log", "metrics", "files", "certificate", "cost", "audit")
 OF_ACCOUNTS = ("account_login", "account_logout", "account_change_password", "account_reauthenticate")
 WIDTHS = (1440, 390)
@@ -29,13 +32,16 @@ def addresses(values: dict[str, str]) -> Iterator[str]:
     """Of every page whose parts `values` fills; a part that it lacks altogether fails the test where it has a run."""
     for route in routes():
         is_page = route.door is not None and "GET" in route.door["methods"] and route.method == "GET" and not route.is_api
-        if not (is_page or route.name in OF_ACCOUNTS) or route.name in NO_PAGE or route.name.endswith("-csv"):
+        if not (is_page or route.name in OF_ACCOUNTS) or route.name in NO_PAGE or route.name.endswith(("-csv", "-prov")):
             continue
         lacking = [part for part in re.findall(r"<(\w+)>", route.path) if part not in values]
         if lacking:
             assert "run" not in values, f"laboratories.py has no {lacking} for /{route.path}"
             continue
-        url = route.url(**values)
+        asks = ASKS.get(route.name, "")
+        if asks and "run" not in values:
+            continue
+        url = route.url(**values) + asks.format(**values)
         yield url
         if route.name == "run":
             yield from (f"{url}?tab={tab}" for tab in RUN_TABS)
