@@ -40,6 +40,11 @@ def is_expression(text: str) -> bool:
     return text == NOT_KNOWN or (bool(text) and _canonical(text) == text)
 
 
+def is_known(text: str) -> bool:
+    """Does a stored licence say which one it is?"""
+    return text != NOT_KNOWN and is_expression(text)
+
+
 def address_of(text: str) -> str:
     """Where a single listed licence can be read; empty for anything else."""
     is_single = is_expression(text) and text != NOT_KNOWN and " " not in text and not text.startswith("LicenseRef-")

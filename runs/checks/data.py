@@ -1,7 +1,5 @@
 """Checks of what the making run has read: licences, what may leave, and that nothing was read unsaid."""
 
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-
 from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import RunInput
@@ -10,6 +8,7 @@ from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.undeclared import undeclared_inputs
 from runs.queries.verdict import State, verdicts_of
+from workspaces import licences
 from workspaces.models import Dataset, DatasetVersion, Pool
 from workspaces.queries.withdrawal import standing_on
 from workspaces.units import plural
@@ -24,7 +23,7 @@ def licences_known(candidate: Candidate) -> Fact:
     if not datasets:
         return Fact("licence", name, Verdict.PASS, "no dataset", required, "The run that made it read no dataset.")
     evidence = tuple(Link("dataset", dataset.slug, dataset.name) for dataset in datasets[:NAMED])
-    unknown = [dataset for dataset in datasets if not is_spdx(dataset.licence)]
+    unknown = [dataset for dataset in datasets if not licences.is_known(dataset.licence)]
     if unknown:
         said = ", ".join(f"{dataset.slug} ({dataset.licence[:40] or 'none given'})" for dataset in unknown[:NAMED])
         words = (
@@ -106,14 +105,6 @@ def ran_apart(candidate: Candidate) -> Fact:
         return Fact("isolation", "Run kept apart", Verdict.PASS, observed, required, "", evidence)
     is_answered, words = _answered_for(candidate)
     return Fact("isolation", "Run kept apart", Verdict.PASS if is_answered else Verdict.FAIL, observed, required, words, evidence)
-
-
-def is_spdx(licence: str) -> bool:
-    """Is it an expression whose terms are known? What says that nobody knows is none."""
-    try:
-        return bool(canonicalize_license_expression(licence)) and licence.upper() not in ("NONE", "NOASSERTION")
-    except InvalidLicenseExpression:
-        return False
 
 
 def _answered_for(candidate: Candidate) -> tuple[bool, str]:

@@ -11,23 +11,27 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it re-exports without saying so
 
+from labsite.owner import as_owner
 from runs.checks.candidate import candidate_of
-from runs.checks.eligibility import facts_of
+from runs.checks.eligibility import CHECKS, facts_of
 from runs.commands.approval import decide_approval, expire_approval
 from runs.commands.promotion import withdraw_promotion
+from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Fact, Verdict
 from runs.models import Artifact, Promotion
 from runs.queries.promotion import find_standing, told
 from runs.queries.reading import read_back
+from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
 from tests.factories_pages import copy_runs, score_runs
-from tests.factories_promotions import change_licence, make_candidate, propose, score_of
+from tests.factories_promotions import check_overlaps, make_candidate, propose, score_of
+from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces import store
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Approval, AuditEvent, Benchmark
+from workspaces.models import Approval, AuditEvent, Benchmark, Dataset, DatasetVersion
 
 Status = Promotion.Status
 
@@ -62,7 +66,7 @@ def test_put_forward_decided_by_another_and_standing(laboratory: Laboratory, app
     with laboratory.opened():
         artifact = make_candidate(laboratory)
         promotion, approval = propose(laboratory.owner, artifact, reason="Best of the week")
-        assert (promotion.status, promotion.number, len(promotion.facts)) == ("proposed", 1, 8)
+        assert (promotion.status, promotion.number, len(promotion.facts)) == ("proposed", 1, len(CHECKS))
         assert approval.content["asks"] == "Promote model.pt as champion"
         with pytest.raises(Refusal, match="yourself"):
             decide(laboratory.owner, approval)
@@ -107,10 +111,39 @@ def test_nobody_decided_in_time(laboratory: Laboratory) -> None:
 def test_a_licence_that_nobody_knows_never_passes(laboratory: Laboratory, licence: str) -> None:
     with laboratory.opened():
         artifact = make_candidate(laboratory)
-        change_licence(laboratory, licence)
+    with as_owner(), laboratory.opened():  # as it could be written before licences were checked
+        Dataset.objects.filter(slug="table").update(licence=licence)
+    with laboratory.opened():
         assert facts(artifact)["licence"].verdict is Verdict.UNKNOWN
         with pytest.raises(Refusal, match=r"Of table .* the licence is not known"):
             propose(laboratory.owner, artifact)
+
+
+def test_one_holdout_record_in_what_was_trained_on_blocks_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        artifact = make_candidate(laboratory)
+        assert facts(artifact)["overlap"].verdict is Verdict.PASS
+        make_dataset_version(
+            laboratory.owner, "unseen", role="holdout", content=b"a,b\n9,9\n3,4\n"
+        )  # its second record stands in the table
+        assert facts(artifact)["overlap"].verdict is Verdict.UNKNOWN, "it is not compared with the new holdout yet"
+        check_overlaps()
+        found = facts(artifact)["overlap"]
+        assert (found.verdict, "table@1 is contaminated: 1 record" in found.words) == (Verdict.FAIL, True)
+        with pytest.raises(Refusal, match="Trained on no holdout: .*table@1 is contaminated"):
+            propose(laboratory.owner, artifact)
+
+
+def test_a_withdrawal_suspends_what_stands_and_undone_it_stands_again(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        assert told([promotion])[0].may_be_rested_on
+        node, label = find_subject("dataset_version", DatasetVersion.objects.get(dataset__slug="table").public_id)
+        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong column.")
+        assert told([promotion])[0].state == "suspended"
+        assert facts(promotion.artifact)["withdrawn"].verdict is Verdict.FAIL
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
+        assert told([promotion])[0].may_be_rested_on
 
 
 def test_without_isolation_nobody_can_tell_what_it_read(laboratory: Laboratory) -> None:
