@@ -41,6 +41,12 @@ def _copy_inputs(event: Draft, /, *, actor: Actor, pattern: Run, run: Run) -> No
         )
 
 
+@command(Verb.DATASET_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
+def write_licence(event: Draft, /, *, actor: Actor, dataset: Dataset, licence: str) -> None:
+    """As it could be written before licences were checked."""
+    event.change(dataset, licence=licence)
+
+
 def change_licence(laboratory: Laboratory, licence: str) -> None:
     dataset = Dataset.objects.get(slug="table")
     if dataset.licence != licence:

@@ -11,7 +11,6 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it re-exports without saying so
 
-from labsite.owner import as_owner
 from runs.checks.candidate import candidate_of
 from runs.checks.eligibility import CHECKS, facts_of
 from runs.commands.approval import decide_approval, expire_approval
@@ -24,7 +23,7 @@ from runs.queries.reading import read_back
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
 from tests.factories_pages import copy_runs, score_runs
-from tests.factories_promotions import check_overlaps, make_candidate, propose, score_of
+from tests.factories_promotions import check_overlaps, make_candidate, propose, score_of, write_licence
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces import store
@@ -111,9 +110,7 @@ def test_nobody_decided_in_time(laboratory: Laboratory) -> None:
 def test_a_licence_that_nobody_knows_never_passes(laboratory: Laboratory, licence: str) -> None:
     with laboratory.opened():
         artifact = make_candidate(laboratory)
-    with as_owner(), laboratory.opened():  # as it could be written before licences were checked
-        Dataset.objects.filter(slug="table").update(licence=licence)
-    with laboratory.opened():
+        write_licence(actor=laboratory.owner, dataset=Dataset.objects.get(slug="table"), licence=licence)
         assert facts(artifact)["licence"].verdict is Verdict.UNKNOWN
         with pytest.raises(Refusal, match=r"Of table .* the licence is not known"):
             propose(laboratory.owner, artifact)
@@ -130,7 +127,7 @@ def test_one_holdout_record_in_what_was_trained_on_blocks_it(laboratory: Laborat
         check_overlaps()
         found = facts(artifact)["overlap"]
         assert (found.verdict, "table@1 is contaminated: 1 record" in found.words) == (Verdict.FAIL, True)
-        with pytest.raises(Refusal, match="Trained on no holdout: .*table@1 is contaminated"):
+        with pytest.raises(Refusal, match=r"Trained on no holdout: .*table@1 is contaminated"):
             propose(laboratory.owner, artifact)
 
 
