@@ -1,8 +1,11 @@
 """Records of holdouts in what is trained on: found by a job, shown with where they stand, overruled by people; whatever the files hold."""
 
 import json
+import subprocess
+import sys
 
 import pytest
+from django.conf import settings
 
 from runs.commands.archive import archive_workspace
 from runs.commands.overlap import ask_overlap_check, overrule_verdict, set_reusable
@@ -11,6 +14,7 @@ from runs.jobs import reading_process
 from runs.jobs.overlap import check_overlap
 from runs.models import OverlapCheck, RecordIndex, Ruling
 from runs.queries.overlap import has_work
+from runs.queries.overlap_records import pairs_of
 from runs.queries.verdict import State, verdict_of
 from tests.factories import make_member
 from tests.factories_pages import client_of
@@ -89,7 +93,9 @@ def test_what_is_nearly_the_same_is_suspicious_and_wants_a_person(lab: Laborator
         work(lab)
         assert verdict_of(near).state == State.SUSPICIOUS
         assert not verdict_of(near).is_promotable
-        assert OverlapCheck.objects.get(version=near).pairs[0]["kind"] == "near"
+        (pair,) = pairs_of(OverlapCheck.objects.get(version=near))
+        assert pair.kind == "near"
+        assert [(one.name, one.mine, one.other) for one in pair.differences] == [("mean_radius", "20.9900001", "20.99")]
 
 
 def test_done_twice_it_finds_the_same_and_changes_nothing_else(lab: Laboratory) -> None:
@@ -197,6 +203,17 @@ def test_a_process_that_dies_is_a_verdict_and_no_dead_job(lab: Laboratory, code:
             ask_overlap_check(actor=lab.owner, version=version)
         work(lab)
         assert verdict_of(trained).state == State.CLEAN, "and it can be asked for anew"
+
+
+def test_whoever_serves_pages_and_rings_bells_loads_no_numpy() -> None:
+    """The process that reads does; a worker would keep it for ever."""
+    assert not {"numpy", "datasketch", "scipy"} & set(_loaded_by("import labsite.urls, runs.jobs.overlap, runs.jobs.tidy"))
+
+
+def _loaded_by(code: str) -> list[str]:
+    wanted = f"import django, sys; django.setup(); {code}; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", wanted], cwd=settings.BASE_DIR, capture_output=True, text=True, check=True, timeout=100)
+    return found.stdout.split()
 
 
 def test_nothing_is_read_in_an_archive(lab: Laboratory) -> None:
