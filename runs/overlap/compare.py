@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from runs.overlap.reading import prose_of
-from runs.overlap.sidecar import PROSE, RECORD, Contents, Sidecar, Source
-from runs.overlap.texts import BANDS, NEAR, normal_text, shingles, similarity
+from runs.overlap.reading import record_of
+from runs.overlap.sidecar import RECORD, SKETCH, Contents, Sidecar, Source
+from runs.overlap.texts import BANDS, NEAR, shingles_of, similarity
 
 Kind = Literal["exact", "near"]
 MOST_PAIRS = 100  # kept, so that a person can look
-MOST_LOOKS = 200_000  # at two texts, in one check; beyond, the count of near ones is the least there are
+MOST_LOOKS = 200_000  # at two records, in one check; beyond, the count of near ones is the least there are
 MOST_CANDIDATES = 50  # of one record
 
 
@@ -55,7 +55,7 @@ class Side:
         part, row = self.contents.part_of(number), self.sidecar.record(number)
         content = self._bytes(part.path, int(row["place"]), int(row["length"]))
         first_row = self._first_row(part.path, part.first) if part.kind == "table" else b""
-        return shingles(normal_text(prose_of(part.path, content, first_row=first_row)))
+        return shingles_of(record_of(part.path, content, first_row=first_row))
 
     def _first_row(self, path: str, first: int) -> bytes:
         """The bytes before a table's first record, which name its columns; where there are none, that record's."""
@@ -88,19 +88,19 @@ def compare(version: Side, holdout: Side) -> Overlap:
             _count(found, kind, len(hits))
             for hit in hits[: _room(found, kind)]:
                 found.pairs.append(Pair(kind, int(first + hit), int(order[places[hit]]), 1.0))
-    _prose(found, version, holdout, is_known)
+    _alike(found, version, holdout, is_known)
     return found
 
 
-def _prose(found: Overlap, version: Side, holdout: Side, is_known: np.ndarray) -> None:
-    others = _whole(holdout.sidecar.prose(), PROSE)
+def _alike(found: Overlap, version: Side, holdout: Side, is_known: np.ndarray) -> None:
+    others = _whole(holdout.sidecar.sketches(), SKETCH)
     if not len(others):
         return
     orders = [np.argsort(others["bands"][:, band], kind="stable") for band in range(BANDS)]
     keys = [others["bands"][order, band] for band, order in enumerate(orders)]
     looks = 0
     kept: dict[int, np.ndarray] = {}
-    for _, rows in version.sidecar.prose():
+    for _, rows in version.sidecar.sketches():
         rows = rows[~is_known[rows["record"]]]
         for record, candidates in _candidates(rows, keys, orders):
             mine = version.shingles(record)
@@ -123,7 +123,7 @@ def _prose(found: Overlap, version: Side, holdout: Side, is_known: np.ndarray) -
 
 
 def _candidates(rows: np.ndarray, keys: list[np.ndarray], orders: list[np.ndarray]) -> Iterator[tuple[int, list[int]]]:
-    """Of each record that shares a band with some text of the holdout, those texts, the ones that share most bands first."""
+    """Of each record that shares a band with some of the holdout, those, the ones that share most bands first."""
     starts = np.stack([np.searchsorted(keys[band], rows["bands"][:, band]) for band in range(BANDS)])
     ends = np.stack([np.searchsorted(keys[band], rows["bands"][:, band], side="right") for band in range(BANDS)])
     for place in np.flatnonzero((ends > starts).any(axis=0)):

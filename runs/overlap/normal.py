@@ -1,7 +1,9 @@
 """Normal forms of records: what makes two of them the same, exactly or nearly (contracts.md K). Pure.
 
 A record of a table and an object of JSON have one form: its names in their order, each with its value. Numbers are compared as numbers: 1.0 is 1.
-Nearly the same are records whose numbers are equal after rounding to four significant digits, and prose whose shingles are (texts.py).
+Nearly the same are records whose numbers are equal after rounding to four significant digits, and prose whose shingles are (texts.py). Columns that
+only count or name a record are left out of that, where at least four others say something: whoever copies a record often numbers it anew. Rows
+with at least eight measurements are nearly the same, too, where those are so alike as prose is: somebody has added a column, or taken one away.
 """
 
 import json
@@ -15,6 +17,10 @@ from runs.overlap.values import Record, hashed
 SHORTEST_PROSE = 20  # characters of a value; shorter ones are labels and names, which many records share
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _NO_NUMBERS = frozenset({"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
+_NAMES_A_RECORD = re.compile(r"(?:.*[_ .-])?(?:id|uuid|guid|index|idx)|unnamed: 0|", re.IGNORECASE)
+_FEWEST_OTHERS = 4
+_MEASURED = re.compile(r"-?[0-9]\.[0-9](?!00e)[0-9]{2}e[+-][0-9]+")  # a rounded number of three significant digits or four
+_FEWEST_MEASURED = 8
 _BETWEEN, _WITHIN = "\x1f", "\x1e"
 
 
@@ -26,27 +32,24 @@ def text_record(text: str, *, place: int, length: int) -> Record:
 
 def row_record(names: Sequence[str], values: Iterable[str], *, place: int, length: int) -> Record:
     """A row of a table; `names` and `values` in the same order, which is that of the names."""
-    exact, near, prose = [], [], []
+    forms, prose = [], []
     for name, value in zip(names, values, strict=True):
         same, nearly = cell_forms(value)
-        exact.append(f"{name}{_WITHIN}{same}")
-        near.append(f"{name}{_WITHIN}{nearly}")
+        forms.append((name, same, nearly))
         if _is_prose(same):
             prose.append(same)
-    return _record(exact, near, prose, place, length)
+    return _record(forms, prose, place, length)
 
 
 def object_record(found: object, *, place: int, length: int) -> Record:
     """A JSON value: an object as a row, anything else as a row of one value without a name. Raises RecursionError for one that is nested too deep."""
     fields = found if isinstance(found, dict) else {"": found}
-    exact, near, prose = [], [], []
+    forms, prose = [], []
     for name in sorted(fields):
         value = fields[name]
-        same, nearly = cell_forms(value) if isinstance(value, str) else (_json(value, nearly=False), _json(value, nearly=True))
-        exact.append(f"{name}{_WITHIN}{same}")
-        near.append(f"{name}{_WITHIN}{nearly}")
+        forms.append((name, *(cell_forms(value) if isinstance(value, str) else (_json(value, nearly=False), _json(value, nearly=True)))))
         prose += [text for text in _texts(value) if _is_prose(text)]
-    return _record(exact, near, prose, place, length)
+    return _record(forms, prose, place, length)
 
 
 def cell_forms(cell: str) -> tuple[str, str]:
@@ -74,10 +77,14 @@ def is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(text) is not None or text.lower() in _NO_NUMBERS
 
 
-def _record(exact: list[str], near: list[str], prose: list[str], place: int, length: int) -> Record:
-    same = hashed(_BETWEEN.join(exact).encode("utf-8", "backslashreplace"))
-    nearly = hashed(_BETWEEN.join(near).encode("utf-8", "backslashreplace"))
-    return Record(same, nearly, place, length, "\n".join(prose))
+def _record(forms: list[tuple[str, str, str]], prose: list[str], place: int, length: int) -> Record:
+    """A record of (name, exact form, near form)."""
+    telling = [form for form in forms if form[2] and not _NAMES_A_RECORD.fullmatch(form[0])]
+    compared = telling if len(telling) >= _FEWEST_OTHERS else forms
+    exact = hashed(_BETWEEN.join([f"{name}{_WITHIN}{same}" for name, same, _ in forms]).encode("utf-8", "backslashreplace"))
+    near = hashed(_BETWEEN.join([f"{name}{_WITHIN}{nearly}" for name, _, nearly in compared]).encode("utf-8", "backslashreplace"))
+    measured = tuple(f"{name}{_WITHIN}{nearly}" for name, _, nearly in telling if _MEASURED.fullmatch(nearly))
+    return Record(exact, near, place, length, "\n".join(prose), measured if len(measured) >= _FEWEST_MEASURED else ())
 
 
 def _json(value: object, *, nearly: bool) -> str:

@@ -57,10 +57,9 @@ def whole_file(place: Path) -> Record:
     return Record(digest, digest, 0, length)
 
 
-def prose_of(path: str, content: bytes, *, first_row: bytes) -> str:
-    """The prose of one record by its bytes; `first_row` are those of a table's first row, which may name its columns."""
-    found = list(READERS[_ending(path)][1](BytesIO(first_row + content if kind_of(path) == "table" else content)))
-    return found[-1].prose if found else ""
+def record_of(path: str, content: bytes, *, first_row: bytes) -> Record:
+    """One record by its bytes; `first_row` are those of a table's first row, which may name its columns."""
+    return list(READERS[_ending(path)][1](BytesIO(first_row + content if kind_of(path) == "table" else content)))[-1]
 
 
 def _ending(path: str) -> str:

@@ -1,7 +1,7 @@
 """What is kept of a version's records: a file of hashes and places, never of content. Pure.
 
-Layout: a line with the name of the format, 32 bytes a record in their order, 84 bytes for each record with prose (its number, its band keys), a JSON
-object that says what of these belongs to which file, and the length of that object in eight bytes. Numbers are little-endian.
+Layout: a line with the name of the format, 32 bytes a record in their order, 84 bytes for each record with prose or measurements (its number, its
+band keys), a JSON object that says what of these belongs to which file, and the length of that object in eight bytes. Numbers are little-endian.
 """
 
 import json
@@ -22,7 +22,7 @@ from runs.overlap.values import MIB, Record, Unreadable
 
 FORMAT = b"labsite.records.v1\n"
 RECORD = np.dtype([("exact", "<u8"), ("near", "<u8"), ("place", "<u8"), ("length", "<u8")])
-PROSE = np.dtype([("record", "<u4"), ("bands", "<u4", (BANDS,))])
+SKETCH = np.dtype([("record", "<u4"), ("bands", "<u4", (BANDS,))])
 AT_ONCE = 8192
 MOST_RECORDS = 50_000_000  # 1.6 GB of hashes
 
@@ -49,7 +49,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Contents:
     records: int
-    prose: int
+    sketches: int
     parts: tuple[Part, ...]
 
     def part_of(self, number: int) -> Part:
@@ -77,7 +77,7 @@ def write(out: Path, sources: Sequence[Source]) -> Contents:
         prose.seek(0)
         while chunk := prose.read(MIB):
             kept.write(chunk)
-        contents = Contents(writer.records, writer.prose, tuple(parts))
+        contents = Contents(writer.records, writer.sketches, tuple(parts))
         about = json.dumps({"method": METHOD, **asdict(contents)}).encode()
         kept.write(about + len(about).to_bytes(8, "little"))
     return contents
@@ -95,14 +95,14 @@ class Sidecar:
             length = int.from_bytes(file.read(8), "little")
             file.seek(-8 - length, os.SEEK_END)
             about = json.loads(file.read(length))
-        self.contents = Contents(about["records"], about["prose"], tuple(Part(**part) for part in about["parts"]))
+        self.contents = Contents(about["records"], about["sketches"], tuple(Part(**part) for part in about["parts"]))
 
     def records(self, at_once: int = 65_536) -> Iterator[tuple[int, np.ndarray]]:
         """Number of the first, and records, in pieces."""
         yield from self._pieces(RECORD, len(FORMAT), self.contents.records, at_once)
 
-    def prose(self, at_once: int = 65_536) -> Iterator[tuple[int, np.ndarray]]:
-        yield from self._pieces(PROSE, len(FORMAT) + self.contents.records * RECORD.itemsize, self.contents.prose, at_once)
+    def sketches(self, at_once: int = 65_536) -> Iterator[tuple[int, np.ndarray]]:
+        yield from self._pieces(SKETCH, len(FORMAT) + self.contents.records * RECORD.itemsize, self.contents.sketches, at_once)
 
     def record(self, number: int) -> np.void:
         found: np.void = np.fromfile(self._path, RECORD, 1, offset=len(FORMAT) + number * RECORD.itemsize)[0]
@@ -121,14 +121,14 @@ class _Writer:
         self._signatures = Signatures()
         self._rows: list[tuple[int, int, int, int]] = []
         self._bands: list[tuple[int, np.ndarray]] = []
-        self.records = self.prose = 0
+        self.records = self.sketches = 0
 
     def add(self, record: Record) -> None:
         if self.records >= MOST_RECORDS:
             raise Unreadable(f"there are more than {MOST_RECORDS:,} records")
-        if record.prose:
-            self._bands.append((self.records, self._signatures.bands(record.prose)))
-            self.prose += 1
+        if record.prose or record.measured:
+            self._bands.append((self.records, self._signatures.bands(record)))
+            self.sketches += 1
         self._rows.append((record.exact, record.near, record.place, record.length))
         self.records += 1
         if len(self._rows) >= AT_ONCE:
@@ -136,19 +136,19 @@ class _Writer:
 
     def flush(self) -> None:
         self._kept.write(np.array(self._rows, RECORD).tobytes())
-        self._texts.write(np.array(self._bands, PROSE).tobytes())
+        self._texts.write(np.array(self._bands, SKETCH).tobytes())
         self._rows, self._bands = [], []
 
     def mark(self) -> tuple[int, int]:
         """Where the next file begins."""
         self.flush()
-        return self.records, self.prose
+        return self.records, self.sketches
 
     def back_to(self, mark: tuple[int, int]) -> None:
         """Forget what was added since, for a file that turned out to be something else."""
-        self.records, self.prose = mark
+        self.records, self.sketches = mark
         self._rows, self._bands = [], []
-        for file, size in ((self._kept, len(FORMAT) + self.records * RECORD.itemsize), (self._texts, self.prose * PROSE.itemsize)):
+        for file, size in ((self._kept, len(FORMAT) + self.records * RECORD.itemsize), (self._texts, self.sketches * SKETCH.itemsize)):
             file.flush()
             file.seek(size)
             file.truncate()

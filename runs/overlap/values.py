@@ -15,7 +15,8 @@ class Unreadable(ValueError):  # an answer: the file is not what its name says
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a file. `exact` and `near` are 64-bit hashes of its normal forms, `prose` the text that near-duplicates are looked for in.
+    """One record of a file. `exact` and `near` are 64-bit hashes of its normal forms, `prose` the text that near-duplicates are looked for in,
+    `measured` its numbers of three digits and more with their names, where there are enough of them to know a record by.
 
     `place` and `length` are bytes in the file; of a format whose records lie in several places at once, `place` is the row and `length` 0.
     """
@@ -25,6 +26,7 @@ class Record:
     place: int
     length: int
     prose: str = ""
+    measured: tuple[str, ...] = ()
 
 
 def hashed(content: bytes) -> int:

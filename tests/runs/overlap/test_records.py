@@ -63,6 +63,39 @@ def test_a_planted_row_is_named_where_it_stands(tmp_path: Path) -> None:
     assert counts(met(tmp_path / _new(tmp_path), ("train.csv", "id,x\n" + "".join(rows)), ("held.csv", held))) == (0, 0)
 
 
+def test_a_record_that_was_numbered_anew_is_nearly_the_same(tmp_path: Path) -> None:
+    held = "record_id,a,b,c,d\nh-1,1.5,2.5,3.5,4.5\n"
+    assert counts(met(tmp_path, ("t.csv", held.replace("h-1", "t-9").replace("2.5", "2.50001")), ("h.csv", held))) == (0, 1)
+    assert counts(met(tmp_path / _new(tmp_path), ("t.csv", held.replace("4.5", "4.6")), ("h.csv", held))) == (0, 0)
+    few = "id,label\n1,benign\n"
+    assert counts(met(tmp_path / _new(tmp_path), ("t.csv", few.replace("1", "2")), ("h.csv", few))) == (0, 0), "labels alone name no record"
+
+
+def test_a_row_with_a_column_more_is_nearly_the_same(tmp_path: Path) -> None:
+    """A teacher's labels of a record that is held out: its measurements, another label, how sure it is."""
+    random = np.random.default_rng(5)
+    names = ",".join(f"m{number}" for number in range(30))
+    rows = [",".join(f"{value:.6g}" for value in random.lognormal(0, 3, 30)) for _ in range(40)]
+    held = f"record_id,{names},malignant\n" + "".join(f"w-{number},{row},1\n" for number, row in enumerate(rows[:20]))
+    labels = [f"w-{number},0,{0.5 + number / 99:.6g},{row}\n" for number, row in enumerate(rows[20:])]
+    head = f"record_id,malignant,confidence,{names}\n"
+    planted = "".join([head, *labels[:9], f"x-1,0,0.98765,{rows[3]}\n", *labels[9:]])
+    (pair,) = met(tmp_path, ("labels.csv", planted), ("held.csv", held)).pairs
+    assert (pair.kind, pair.record, pair.other) == ("near", 9, 3)
+    assert counts(met(tmp_path / _new(tmp_path), ("labels.csv", head + "".join(labels)), ("held.csv", held))) == (0, 0)
+    sparse = "".join(
+        [
+            ",".join(f"c{number}" for number in range(60)),
+            "\n",
+            *(",".join("1" if at == row else "0" for at in range(60)) + "\n" for row in range(40)),
+        ]
+    )
+    first, second = sparse.splitlines(keepends=True)[:21], sparse.splitlines(keepends=True)[21:]
+    assert counts(met(tmp_path / _new(tmp_path), ("t.csv", "".join(first)), ("h.csv", "".join([first[0], *second])))) == (0, 0), (
+        "zeros name none"
+    )
+
+
 def test_text_is_near_where_its_shingles_are(tmp_path: Path) -> None:
     text = "A patient of fifty years presents with a firm mass in the upper outer quadrant of the left breast, first seen two months ago."
     assert counts(met(tmp_path, ("a.txt", f"  {text.replace(' ', '  ')}\n"), ("h.txt", text))) == (1, 0)
@@ -154,7 +187,7 @@ def test_what_was_read_of_a_file_that_breaks_later_is_forgotten(tmp_path: Path) 
     broken = b"q\n" + b"a question with a good many words in it\n" * 20_000 + b'"' + b"x" * (17 * 1024 * 1024)
     contents, side = made(tmp_path, "one", ("first.csv", ROW), ("broken.csv", broken), ("last.csv", ROW))
     assert [(part.first, part.count) for part in contents.parts] == [(0, 1), (1, 1), (2, 1)]
-    assert contents.prose == 0
+    assert contents.sketches == 0
     assert counts(compare(side, made(tmp_path, "other", ("h.csv", ROW))[1])) == (2, 0)
 
 
