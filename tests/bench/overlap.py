@@ -2,8 +2,8 @@
 
 Import: a table is received and kept as a version, against the same process reading, hashing and writing the same bytes to the same disk. With
 `--large` it has 1,000,000 records in 1 GB, else a tenth of that. Then the process that hashes its records, with the most memory that it held.
-Overlap: 100,000 questions against 10,000 held out, of which near-duplicates were planted: one word in thirty is another, or letters and spaces are.
-Precision is counted against every pair of similarity 0.8 or more, which for the planted ones is known and for the rest is none.
+Overlap: 100,000 questions against 10,000 held out, of which near-duplicates were planted (one word of thirty is another, missing or more, or all are
+capitals), and as many relatives beside them, of whose words a quarter is another: whoever names one of those, or a pair by chance, is not precise.
 Targets: import at least half as fast as the bare loop, under 300 MB; 100,000 against 10,000 under 60 s with recall at least 0.95.
 """
 
@@ -27,6 +27,8 @@ django.setup()
 from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
 from django.core.management import call_command  # noqa: E402
 
+from runs.overlap import compare  # noqa: E402
+from runs.overlap.sidecar import Sidecar, Source  # noqa: E402
 from tests.factories_runs import Laboratory, make_laboratory  # noqa: E402
 from tests.targets import judged, leave  # noqa: E402
 from workspaces.commands.blob import receive_file  # noqa: E402
@@ -89,6 +91,11 @@ def overlap(folder: Path) -> None:
     places = source.sample(range(TRAINED), PLANTED)
     for number, place in enumerate(places):
         trained[place] = changed(source, held[number], words, number)
+    for number, place in enumerate(source.sample(sorted(set(range(TRAINED)) - set(places)), PLANTED)):
+        parts = held[number].split()
+        for at in source.sample(range(LENGTH), LENGTH // 4):
+            parts[at] = source.choice(words)
+        trained[place] = " ".join(parts)
     sides = []
     spent = 0.0
     for name, lines in (("trained", trained), ("held", held)):
@@ -100,16 +107,23 @@ def overlap(folder: Path) -> None:
     answer, seconds, peak = ask({"do": "compare", "pairs": [{"version": sides[0], "holdout": sides[1]}]})
     spent += seconds
     found = answer["exact"] + answer["near"]
-    planted = set(places)
-    wrong = sum(pair["record"]["number"] - 1 not in planted for pair in answer["pairs"])
-    recall, precision = min(found, PLANTED) / PLANTED, 1 - wrong / max(1, len(answer["pairs"]))
+    named = everything_named(sides)
+    assert len(named) == found
+    planted = {(place, number) for number, place in enumerate(places)}
+    recall, precision = len(named & planted) / PLANTED, len(named & planted) / max(1, len(named))
     print(f"{TRAINED:,} against {HELD_OUT:,}: {spent:.1f} s with reading both, {seconds:.1f} s of it comparing, {peak:.0f} MB,", end=" ")
     print(f"under {OVERLAP_SECONDS:.0f} s: {judged('overlap', spent < OVERLAP_SECONDS)}")
-    print(
-        f"{found:,} found of {PLANTED:,} planted near-duplicates, recall {recall:.3f}, precision of {len(answer['pairs'])} pairs {precision:.3f}:",
-        end=" ",
+    words_of = f"{found:,} found, {PLANTED:,} planted: recall {recall:.3f}, at least {RECALL}, precision {precision:.3f}:"
+    print(words_of, judged("recall", recall >= RECALL))
+
+
+def everything_named(sides: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """Every pair that a check finds, of which it keeps a hundred."""
+    compare.MOST_PAIRS = 10**9
+    version, holdout = (
+        compare.Side(Sidecar(Path(side["sidecar"])), [Source(path, Path(place)) for path, place in side["files"]]) for side in sides
     )
-    print(judged("recall", recall >= RECALL and found <= PLANTED))
+    return {(pair.record, pair.other) for pair in compare.compare(version, holdout).pairs}
 
 
 def changed(source: random.Random, text: str, words: list[str], number: int) -> str:
