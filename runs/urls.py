@@ -1,9 +1,9 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
+from runs.urls_evidence import urlpatterns as evidence
 from runs.views import (
     approval,
     archive,
-    artifact,
     benchmark,
     burn,
     cancel,
@@ -14,20 +14,17 @@ from runs.views import (
     failure,
     home,
     launch,
-    lineage,
     log,
     metric,
     overlap,
     override,
     pool,
-    promotion,
     queue,
     run,
     run_list,
     search,
     spend,
     sweep,
-    withdrawal,
 )
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
@@ -36,25 +33,8 @@ from workspaces.views import dataset as registered_dataset
 from workspaces.views import live_dataset
 from workspaces.views import pool as bound_pool
 
-# What has a lineage: its address, and the kind that a reader must be allowed to see.
-LINEAGES = (
-    ("runs/<str:run>", "run", Kind.RUN),
-    ("evaluations/<str:evaluation>", "evaluation", Kind.EVALUATION),
-    ("artifacts/<str:artifact>", "artifact", Kind.ARTIFACT),
-    ("datasets/<str:dataset>/versions/<str:version>", "dataset", Kind.DATASET),
-    ("agents/<str:agent>/versions/<str:agentversion>", "agent", Kind.AGENT),
-    ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
-)
-
 urlpatterns = [
-    *(
-        page(f"{place}/lineage/", lineage.PAGES[noun], name=f"{noun}-lineage", needs=Permission.VIEW, kind=kind)
-        for place, noun, kind in LINEAGES
-    ),
-    *(
-        page(f"{place}/lineage/prov.json", lineage.DOCUMENTS[noun], name=f"{noun}-prov", needs=Permission.VIEW, kind=kind)
-        for place, noun, kind in LINEAGES
-    ),
+    *evidence,
     site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
     page(
@@ -124,95 +104,7 @@ urlpatterns = [
         kind=Kind.RUN,
         methods=("POST",),
     ),
-    page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
-    page(
-        "withdrawals/new/",
-        withdrawal.withdrawal_new,
-        name="withdrawal-new",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.DATASET,
-        methods=("GET", "POST"),
-    ),
-    page("withdrawals/<str:withdrawal>/", withdrawal.withdrawal, name="withdrawal", needs=Permission.VIEW, kind=Kind.DATASET),
-    page(
-        "withdrawals/<str:withdrawal>/undo/",
-        withdrawal.withdrawal_undo,
-        name="withdrawal-undo",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.DATASET,
-        methods=("POST",),
-    ),
     page("overrides/", override.override_list, name="override-list", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
-    page("artifacts/", artifact.artifact_list, name="artifact-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page(
-        "artifacts/keeping/",
-        artifact.artifact_days,
-        name="artifact-days",
-        needs=Permission.MANAGE_WORKSPACE,
-        kind=Kind.WORKSPACE,
-        methods=("GET", "POST"),
-    ),
-    page("artifacts/<str:artifact>/", artifact.artifact, name="artifact", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page("artifacts/<str:artifact>/file/", artifact.artifact_file, name="artifact-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page(
-        "artifacts/<str:artifact>/keep/",
-        artifact.artifact_keep,
-        name="artifact-keep",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.ARTIFACT,
-        methods=("GET", "POST"),
-    ),
-    page(
-        "artifacts/<str:artifact>/delete/",
-        artifact.artifact_delete,
-        name="artifact-delete",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.ARTIFACT,
-        methods=("GET", "POST"),
-    ),
-    page(
-        "artifacts/<str:artifact>/restore/",
-        artifact.artifact_restore,
-        name="artifact-restore",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.ARTIFACT,
-        methods=("POST",),
-    ),
-    page(
-        "artifacts/<str:artifact>/remove/",
-        artifact.artifact_remove,
-        name="artifact-remove",
-        needs=Permission.EDIT_REGISTRY,
-        kind=Kind.ARTIFACT,
-        methods=("POST",),
-    ),
-    page(
-        "artifacts/<str:artifact>/promote/",
-        promotion.promotion_propose,
-        name="promotion-propose",
-        needs=Permission.PROMOTE,
-        kind=Kind.ARTIFACT,
-        methods=("GET", "POST"),
-    ),
-    page("promotions/", promotion.promotion_list, name="promotion-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page("promotions/<str:promotion>/", promotion.promotion, name="promotion", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page(
-        "promotions/<str:promotion>/statement/",
-        promotion.promotion_statement,
-        name="promotion-statement",
-        needs=Permission.VIEW,
-        kind=Kind.ARTIFACT,
-    ),
-    page(
-        "promotions/<str:promotion>/withdraw/",
-        promotion.promotion_withdraw,
-        name="promotion-withdraw",
-        needs=Permission.PROMOTE,
-        kind=Kind.ARTIFACT,
-        methods=("GET", "POST"),
-    ),
-    page("promoted/<str:name>/", promotion.promoted, name="promoted", needs=Permission.VIEW, kind=Kind.ARTIFACT),
-    page("promoted/<str:name>/file/", promotion.promoted_file, name="promoted-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("exports/", export.export_list, name="export-list", needs=Permission.EXPORT, kind=Kind.WORKSPACE),
     page("exports/new/", export.export_new, name="export-new", needs=Permission.EXPORT, kind=Kind.WORKSPACE, methods=("GET", "POST")),
     page("exports/<str:export>/", export.export, name="export", needs=Permission.EXPORT, kind=Kind.WORKSPACE),

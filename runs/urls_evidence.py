@@ -1,0 +1,114 @@
+"""Pages of evidence: artifacts and what of them is promoted, where things came from, what is withdrawn."""
+
+from runs.views import artifact, lineage, promotion, withdrawal
+from workspaces.access import Kind, Permission
+from workspaces.pages import page
+
+# What has a lineage: its address, and the kind that a reader must be allowed to see.
+LINEAGES = (
+    ("runs/<str:run>", "run", Kind.RUN),
+    ("evaluations/<str:evaluation>", "evaluation", Kind.EVALUATION),
+    ("artifacts/<str:artifact>", "artifact", Kind.ARTIFACT),
+    ("datasets/<str:dataset>/versions/<str:version>", "dataset", Kind.DATASET),
+    ("agents/<str:agent>/versions/<str:agentversion>", "agent", Kind.AGENT),
+    ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
+)
+
+urlpatterns = [
+    *(
+        page(f"{place}/lineage/", lineage.PAGES[noun], name=f"{noun}-lineage", needs=Permission.VIEW, kind=kind)
+        for place, noun, kind in LINEAGES
+    ),
+    *(
+        page(f"{place}/lineage/prov.json", lineage.DOCUMENTS[noun], name=f"{noun}-prov", needs=Permission.VIEW, kind=kind)
+        for place, noun, kind in LINEAGES
+    ),
+    page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
+    page(
+        "withdrawals/new/",
+        withdrawal.withdrawal_new,
+        name="withdrawal-new",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+        methods=("GET", "POST"),
+    ),
+    page("withdrawals/<str:withdrawal>/", withdrawal.withdrawal, name="withdrawal", needs=Permission.VIEW, kind=Kind.DATASET),
+    page(
+        "withdrawals/<str:withdrawal>/undo/",
+        withdrawal.withdrawal_undo,
+        name="withdrawal-undo",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+        methods=("POST",),
+    ),
+    page("artifacts/", artifact.artifact_list, name="artifact-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page(
+        "artifacts/keeping/",
+        artifact.artifact_days,
+        name="artifact-days",
+        needs=Permission.MANAGE_WORKSPACE,
+        kind=Kind.WORKSPACE,
+        methods=("GET", "POST"),
+    ),
+    page("artifacts/<str:artifact>/", artifact.artifact, name="artifact", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page("artifacts/<str:artifact>/file/", artifact.artifact_file, name="artifact-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page(
+        "artifacts/<str:artifact>/keep/",
+        artifact.artifact_keep,
+        name="artifact-keep",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.ARTIFACT,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "artifacts/<str:artifact>/delete/",
+        artifact.artifact_delete,
+        name="artifact-delete",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.ARTIFACT,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "artifacts/<str:artifact>/restore/",
+        artifact.artifact_restore,
+        name="artifact-restore",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.ARTIFACT,
+        methods=("POST",),
+    ),
+    page(
+        "artifacts/<str:artifact>/remove/",
+        artifact.artifact_remove,
+        name="artifact-remove",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.ARTIFACT,
+        methods=("POST",),
+    ),
+    page(
+        "artifacts/<str:artifact>/promote/",
+        promotion.promotion_propose,
+        name="promotion-propose",
+        needs=Permission.PROMOTE,
+        kind=Kind.ARTIFACT,
+        methods=("GET", "POST"),
+    ),
+    page("promotions/", promotion.promotion_list, name="promotion-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page("promotions/<str:promotion>/", promotion.promotion, name="promotion", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page(
+        "promotions/<str:promotion>/statement/",
+        promotion.promotion_statement,
+        name="promotion-statement",
+        needs=Permission.VIEW,
+        kind=Kind.ARTIFACT,
+    ),
+    page(
+        "promotions/<str:promotion>/withdraw/",
+        promotion.promotion_withdraw,
+        name="promotion-withdraw",
+        needs=Permission.PROMOTE,
+        kind=Kind.ARTIFACT,
+        methods=("GET", "POST"),
+    ),
+    page("promoted/<str:name>/", promotion.promoted, name="promoted", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page("promoted/<str:name>/file/", promotion.promoted_file, name="promoted-file", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+]
