@@ -105,7 +105,7 @@ def test_silent_clients_lose_their_threads(port: int, log: Path) -> None:
             client.close()
     told = log.read_text()
     assert "Traceback" not in told and "Socket error" not in told and "Error handling" not in told
-    assert "500" not in told.replace(str(port), "")
+    assert '"code": 500' not in told
 
 
 def test_an_answer_goes_on_as_long_as_its_reader_takes_some_of_it() -> None:
