@@ -4,12 +4,13 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from django.contrib.auth import models as auth
 from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
 
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.models import ActorKind, Membership, User, Workspace, WorkspaceGroupPermission
 
 
@@ -154,9 +155,7 @@ def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
         return NONE
     if actor.run_id is not None:
         return NONE  # a run token writes to its own run through routes that say so, and holds no right besides
-    granted = WorkspaceGroupPermission.objects.filter(content_object_id=workspace_id, group__user=user).values_list(
-        "group_id", "group__name", "permission__codename"
-    )
+    granted = kept_query.ask(_granted, workspace=workspace_id, user=user.pk)
     by_group: dict[int, set[Permission]] = {}
     names: dict[str, int] = {}
     for group_id, name, codename in granted:
@@ -165,8 +164,7 @@ def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
     if not by_group:
         return NONE
     narrowed: dict[int, frozenset[Kind]] = {}
-    own = Membership.objects.filter(Q(user=user) | Q(group__in=list(by_group)), kinds__len__gt=0)
-    for role, through, kinds in own.values_list("role", "group_id", "kinds"):
+    for role, through, kinds in kept_query.ask(_narrowed, user=user.pk):
         group_of_role = through if through is not None else names.get(_group_name(workspace_id, role))
         if group_of_role is not None:
             narrowed[group_of_role] = frozenset(Kind(kind) for kind in kinds)
@@ -182,6 +180,16 @@ def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
             else:
                 grants[permission] = narrowed_to
     return Rights(grants=grants, token_scopes=actor.token_scopes)
+
+
+def _granted(workspace: Any, user: Any) -> "QuerySet[Any, Any]":
+    found = WorkspaceGroupPermission.objects.filter(content_object_id=workspace, group__user=user)
+    return found.values_list("group_id", "group__name", "permission__codename")
+
+
+def _narrowed(user: Any) -> "QuerySet[Any, Any]":
+    groups = Group.objects.filter(user=user).values("pk")
+    return Membership.objects.filter(Q(user=user) | Q(group__in=groups), kinds__len__gt=0).values_list("role", "group_id", "kinds")
 
 
 def may_hold(user: User, permission: Permission) -> bool:
@@ -242,8 +250,11 @@ def workspaces_of(user: User) -> "list[Workspace]":
 
 def entered_by(user: User) -> "QuerySet[Workspace]":
     """The same as a query, for callers that want less of it, or more besides."""
-    if not user.is_active:
-        return Workspace.objects.none()
+    return entered_by_key(user.pk) if user.is_active else Workspace.objects.none()
+
+
+def entered_by_key(user: Any) -> "QuerySet[Workspace]":
+    """The same for the key of an account that is known to be active, or what stands for it in a kept query."""
     granted = WorkspaceGroupPermission.objects.filter(group__user=user, permission__codename=P.VIEW).values("content_object_id")
     return Workspace.objects.filter(pk__in=granted).order_by("name", "slug")
 

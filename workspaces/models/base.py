@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from django.db import models
 from django.db.models.functions import Now, Replace
 
-from workspaces import ids, scope
+from workspaces import ids, kept_query, scope
 from workspaces.walls import EventDemanded, RowSecurity, SameWorkspace
 
 
@@ -37,19 +37,23 @@ class ScopedManager(models.Manager[M], Generic[M]):
 
     def find(self, text: str, *related: str) -> M:
         """The row that `text` names, as canonical id, bare slug or UUID, with `related` rows; NotFound where there is none here."""
+
+        def by_key(pk: Any) -> models.QuerySet[M]:
+            rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
+            return rows.filter(pk=pk)
+
+        def by_slug(name: Any) -> models.QuerySet[M]:
+            rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
+            named: models.QuerySet[M] = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name)
+            return named
+
         pk, slugs = ids.spellings(self.model.prefix, text)
-        rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
-        if pk is not None:
-            row = rows.filter(pk=pk).first()
-            if row is not None:
-                return row
-        if self.model.has_slug():
-            for name in slugs:
-                named: models.QuerySet[M] = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name)
-                row = named.first()
-                if row is not None:
-                    return row
-        raise NotFound(str(self.model._meta.verbose_name))
+        found: list[M] = kept_query.ask(by_key, shape=(self.model, related), pk=pk) if pk is not None else []
+        for name in slugs if self.model.has_slug() else ():
+            found = found or kept_query.ask(by_slug, shape=(self.model, related), name=name)
+        if not found:
+            raise NotFound(str(self.model._meta.verbose_name))
+        return found[0]
 
 
 class Row(models.Model):

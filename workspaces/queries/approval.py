@@ -40,8 +40,13 @@ def waiting_for(actor: Actor, rights: Rights) -> "QuerySet[Approval]":
     token of theirs is among them, and says on its page why it is another's; asking the record for each would cost every page."""
     if actor.user is None or not rights.allows(Permission.APPROVE, Kind.APPROVAL):
         return Approval.objects.none()
-    waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=timezone.now()).exclude(requested_by=actor.user)
-    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=actor.user).values("approval"))
+    return waiting_at(actor.user.pk, timezone.now())
+
+
+def waiting_at(person: Any, now: Any) -> "QuerySet[Approval]":
+    """The same for someone who may approve; both values, or what stands for them in a kept query."""
+    waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=now).exclude(requested_by=person)
+    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=person).values("approval"))
 
 
 def title_of(approval: Approval) -> str:

@@ -1,16 +1,18 @@
 """What a person was told in the open workspace, and how much of it they have not seen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Func, IntegerField, QuerySet
+from django.db.models import Func, IntegerField, QuerySet, Value
 from django.urls import reverse
+from django.utils import timezone
 
-from workspaces import ids
-from workspaces.access import Actor, Kind, Permission, Rights, entered_by
+from workspaces import ids, kept_query
+from workspaces.access import Actor, Kind, Permission, Rights, entered_by_key
 from workspaces.models import Approval, NotFound, Notification
-from workspaces.queries.approval import waiting_for
+from workspaces.queries.approval import waiting_at
 
 KINDS = {
     "run": Kind.RUN,
@@ -60,7 +62,11 @@ def told_to(actor: Actor, rights: Rights) -> "QuerySet[Notification]":
     if actor.user is None:
         return Notification.objects.none()
     kinds = _kinds(rights)
-    return Notification.objects.filter(person=actor.user, subject_type__in=kinds) if kinds else Notification.objects.none()
+    return _told(actor.user.pk, kinds) if kinds else Notification.objects.none()
+
+
+def _told(person: Any, kinds: Sequence[str]) -> "QuerySet[Notification]":
+    return Notification.objects.filter(person=person, subject_type__in=kinds)
 
 
 def _kinds(rights: Rights) -> list[str]:
@@ -86,18 +92,23 @@ def bar_of(actor: Actor, rights: Rights, *, is_in_workspace: bool) -> Bar:
     """Asked on every page, so it is one look at the database: what is counted is counted within the switcher's query."""
     if actor.user is None:
         return Bar([])
-    entered = entered_by(actor.user)
-    if not is_in_workspace:
-        return Bar(list(entered.values_list("name", "slug")))
-    asked: dict[str, QuerySet[Any]] = {"unseen": told_to(actor, rights).filter(seen_at=None), "waiting": waiting_for(actor, rights)}
-    counted = {name: _number_of(rows) for name, rows in asked.items() if not rows.query.is_empty()}
-    rows = list(entered.annotate(**counted).values("name", "slug", *counted))
-    found = rows[0] if rows else {}
-    return Bar([(row["name"], row["slug"]) for row in rows], found.get("unseen", 0), found.get("waiting", 0))
+    if not actor.user.is_active:
+        return Bar([])
+    kinds = tuple(_kinds(rights)) if is_in_workspace else ()
+    decides = is_in_workspace and rights.allows(Permission.APPROVE, Kind.APPROVAL)
+
+    def build(user: Any, now: Any) -> "QuerySet[Any, Any]":
+        unseen, waiting = _told(user, kinds).filter(seen_at=None) if kinds else None, waiting_at(user, now) if decides else None
+        return entered_by_key(user).values_list("name", "slug", _number_of(unseen), _number_of(waiting))
+
+    rows = kept_query.ask(build, shape=(kinds, decides), user=actor.user.pk, now=timezone.now())
+    return Bar([(name, slug) for name, slug, _, _ in rows], *(rows[0][2:] if rows else ()))
 
 
-def _number_of(rows: "QuerySet[Any]") -> Func:
+def _number_of(rows: "QuerySet[Any] | None") -> Func | Value:
     """How many they are, as far as the bar counts."""
+    if rows is None:
+        return Value(0, output_field=IntegerField())
     return Func(ArraySubquery(rows.values("pk")[:MOST]), function="cardinality", output_field=IntegerField())
 
 

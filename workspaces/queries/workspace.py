@@ -1,11 +1,12 @@
 """Finding a workspace, and what its creation still lacks."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Exists, Value
+from django.db.models import Exists, QuerySet, Value
 from django.db.models.functions import Replace
 
-from workspaces import ids, scope
+from workspaces import ids, kept_query, scope
 from workspaces.access import Role
 from workspaces.models import Limit, Membership, Objective, Pool, Unit, Workspace
 from workspaces.windows import zone_names
@@ -14,15 +15,14 @@ from workspaces.windows import zone_names
 def find_workspace(text: str) -> Workspace | None:
     """The workspace that `text` names, as canonical id (`ws_…`), bare slug or UUID."""
     pk, slugs = ids.spellings(Workspace.prefix, text)
-    if pk is not None:
-        found = Workspace.objects.filter(pk=pk).first()
-        if found is not None:
-            return found
+    found: list[Workspace] = kept_query.ask(lambda pk: Workspace.objects.filter(pk=pk), pk=pk) if pk is not None else []
     for name in slugs:
-        found = Workspace.objects.annotate(_name=_same_name()).filter(_name=name).first()
-        if found is not None:
-            return found
-    return None
+        found = found or kept_query.ask(_of_name, name=name)
+    return found[0] if found else None
+
+
+def _of_name(name: Any) -> "QuerySet[Workspace]":
+    return Workspace.objects.alias(_name=Replace("slug", Value("_"), Value("-"))).filter(_name=name)
 
 
 def is_archived() -> bool:
@@ -80,7 +80,3 @@ def creation_steps(workspace: Workspace) -> list[Step]:
         ),
         Step("objective", "Objective", objective, "" if objective else "Say what the group tries to improve."),
     ]
-
-
-def _same_name() -> Replace:
-    return Replace("slug", Value("_"), Value("-"))

@@ -1,0 +1,69 @@
+"""Kept queries: written by the ORM once, asked with other values, and never answered with another's rows."""
+
+import uuid
+from typing import Any
+
+import pytest
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from tests.factories import make_workspace
+from tests.factories_registry import make_dataset_version
+from workspaces import kept_query, scope
+from workspaces.models import Dataset, DatasetVersion, NotFound, Workspace
+from workspaces.queries.workspace import find_workspace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _named(slug: Any) -> "QuerySet[Dataset]":
+    return Dataset.objects.filter(slug=slug)
+
+
+def _versions(least: Any) -> "QuerySet[DatasetVersion]":
+    rows = DatasetVersion.objects.filter(number__gte=least).select_related("dataset", "created_by")
+    return rows.only("number", "dataset__slug", "created_by__username", "created_by__display_name").annotate(files_held=Count("files"))
+
+
+def test_each_workspace_is_answered_with_its_own_rows() -> None:
+    (first, owner), (second, other) = make_workspace("first", region="local"), make_workspace("second", region="local")
+    with scope.open_workspace(first.pk):
+        make_dataset_version(owner)
+        own = [row.pk for row in kept_query.ask(_named, slug="table")]
+    with scope.open_workspace(second.pk):
+        assert kept_query.ask(_named, slug="table") == []
+        with pytest.raises(NotFound):
+            Dataset.objects.find("table")
+        make_dataset_version(other)
+        assert [row.pk for row in kept_query.ask(_named, slug="table")] == [Dataset.objects.get().pk] != own
+    with pytest.raises(scope.ScopeError):
+        kept_query.ask(_named, slug="table")
+
+
+def test_rows_are_what_the_orm_makes_of_them(django_assert_num_queries: Any) -> None:
+    workspace, owner = make_workspace(region="local")
+    with scope.open_workspace(workspace.pk):
+        make_dataset_version(owner)
+        for _ in range(2):
+            (asked,), plain = kept_query.ask(_versions, least=1), _versions(1).get()
+            assert asked == plain
+            assert asked.get_deferred_fields() == plain.get_deferred_fields()
+            with django_assert_num_queries(0):
+                assert (asked.dataset.slug, asked.created_by.label) == (plain.dataset.slug, plain.created_by.label)
+            assert vars(asked)["files_held"] == vars(plain)["files_held"] == 1
+        assert kept_query.ask(_versions, least=2) == []
+
+
+def test_a_workspace_is_found_by_slug_and_key() -> None:
+    workspace, _ = make_workspace("first")
+    assert find_workspace("first") == find_workspace(str(workspace.pk)) == workspace
+    assert find_workspace("second") is None
+
+
+@pytest.mark.parametrize("value", [uuid.UUID(int=7), timezone.now()], ids=["a key", "a time"])
+def test_a_value_of_one_request_is_not_kept(value: Any) -> None:
+    def build() -> "QuerySet[Workspace]":
+        return Workspace.objects.filter(pk=value) if isinstance(value, uuid.UUID) else Workspace.objects.filter(created_at__gt=value)
+
+    with pytest.raises(TypeError, match="belongs to one request"):
+        kept_query.ask(build)
