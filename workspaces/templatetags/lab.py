@@ -1,5 +1,6 @@
 """`{% load lab %}`: amounts, times, states and icons, as every page writes them."""
 
+import functools
 from datetime import UTC, datetime
 from decimal import Decimal
 from urllib.parse import urlencode
@@ -9,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django import template
 from django.forms import BoundField
 from django.template import Context
+from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -204,10 +206,18 @@ def licence(text: str) -> SafeString:
 
 
 @register.simple_tag
+@functools.lru_cache(maxsize=500)
 def icon(name: str, label: str = "", size: int = 16) -> SafeString:
     """An icon of heroicons, hidden from screen readers unless `label` names it."""
     attributes = {"role": "img", "aria_label": label, "aria_hidden": "false"} if label else {}
     return SafeString(heroicon_mini(name, size=size, **{"class": "icon", **attributes}))
+
+
+@register.simple_tag
+@functools.lru_cache(maxsize=20)
+def fixed(template: str) -> str:
+    """An include that says the same on every page and to everybody, such as the addresses of style sheets: drawn once in a process."""
+    return get_template(template).render()
 
 
 @register.simple_tag(takes_context=True)
