@@ -3,10 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.accounts import Side, window_at
 from workspaces.models import Blob, LedgerAccount, Limit, Unit, Workspace
 from workspaces.units import amount as amount_words
@@ -56,8 +57,8 @@ def standings(
     where a page has it at hand.
     """
     workspace = workspace or Workspace.objects.get(pk=scope.current_id())
-    rows = Limit.objects.all() if units is None else Limit.objects.filter(unit__in=list(units))
-    limits = list(rows.order_by("unit", "window", "-amount", "mode"))
+    wanted = tuple(sorted(Unit if units is None else units))
+    limits: list[Limit] = kept_query.ask(lambda: _limits(wanted), shape=wanted)
     windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now)
     found = []
     for limit in limits:
@@ -95,13 +96,22 @@ def name_of(unit: str, window: str) -> str:
     return name if unit == Unit.STORAGE_BYTES else f"{name} {SPANS[Limit.Window(window)]}"
 
 
+def _limits(units: Collection[str]) -> "QuerySet[Limit]":
+    return Limit.objects.filter(unit__in=units).order_by("unit", "window", "-amount", "mode")
+
+
+def _accounts(spans: Collection[str], now: Any) -> "QuerySet[Any, Any]":
+    rows = LedgerAccount.objects.filter(window__in=spans, starts_at__lte=now, ends_at__gt=now)
+    return rows.values_list("unit", "window", "side", "balance", "starts_at", "ends_at")
+
+
 def _kept(workspace: Workspace, spans: set[str], now: datetime) -> tuple[dict[str, Window], dict[tuple[str, str, str], int]]:
     """The windows of the calendar at `now`, and the balances that are kept in them by unit, window and side."""
     if not spans:
         return {}, {}
-    rows = LedgerAccount.objects.filter(window__in=sorted(spans), starts_at__lte=now, ends_at__gt=now)
-    windows, balances = {}, {}
-    for unit, span, side, balance, starts_at, ends_at in rows.values_list("unit", "window", "side", "balance", "starts_at", "ends_at"):
+    windows, balances, known = {}, {}, tuple(sorted(spans))
+    rows = kept_query.ask(lambda now: _accounts(known, now), shape=known, now=now)
+    for unit, span, side, balance, starts_at, ends_at in rows:
         windows[span] = Window(starts_at, ends_at)
         balances[unit, span, side] = balance
     for span in spans - windows.keys():  # nothing was entered in it yet

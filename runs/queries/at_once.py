@@ -1,12 +1,14 @@
 """How many runs of the workspace are at work, and how many may be: the one count that admission, dispatch and pages go by."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.lifecycle import ACTIVE, RunStatus
 from runs.models import Attempt, Run
 from runs.start import AtOnce
+from workspaces import kept_query
 from workspaces.models import Limit, Unit
 from workspaces.standings import Standing
 
@@ -20,5 +22,10 @@ def at_once_of(limits: Iterable[Standing], running: int) -> AtOnce:
 def count_at_work() -> int:
     """Runs that hold, or may hold, a process somewhere; a command counts under the ledger's lock. What was cancelled before it started holds
     nothing, and is on its way out."""
+    return sum(count for _, count in kept_query.ask(_at_work))
+
+
+def _at_work() -> "QuerySet[Any, Any]":
     never_started = Q(status=RunStatus.CANCELLING) & ~Exists(Attempt.objects.filter(run=OuterRef("pk")))
-    return Run.objects.filter(status__in=sorted(ACTIVE)).exclude(never_started).count()
+    runs = Run.objects.filter(status__in=sorted(ACTIVE)).exclude(never_started)
+    return runs.order_by().values_list("status").annotate(Count("pk"))

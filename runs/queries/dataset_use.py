@@ -1,10 +1,12 @@
 """What used a dataset, the runs that read one of its versions; and who made a window, the runs whose pieces it holds."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Min, Sum
+from django.db.models import Count, Min, QuerySet, Sum
 
 from runs.models import Artifact, Run, RunInput
+from workspaces import kept_query
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 
 USE_SHOWS = ("run__name", "run__status", "run__created_at", "run__agent__name", "dataset_version__number")
@@ -18,9 +20,8 @@ class DatasetUse:
 
 def uses_of(dataset: Dataset, *, limit: int = 20) -> tuple[list[DatasetUse], int]:
     """The newest runs that read the dataset, and how many did in all (a run once for each version it read)."""
-    inputs = RunInput.objects.filter(dataset_version__dataset=dataset)
-    rows = list(inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")[:limit])
-    count = len(rows) if len(rows) < limit else inputs.count()
+    rows: list[RunInput] = kept_query.ask(lambda dataset: _newest(dataset)[:limit], shape=limit, dataset=dataset.pk)
+    count = len(rows) if len(rows) < limit else RunInput.objects.filter(dataset_version__dataset=dataset).count()
     return [DatasetUse(row.run, row.dataset_version.number) for row in rows], count
 
 
@@ -29,6 +30,11 @@ def source_artifact_of(version: DatasetVersion) -> Artifact | None:
     if version.source_artifact_id is None:
         return None
     return Artifact.objects.select_related("run").filter(pk=version.source_artifact_id).first()
+
+
+def _newest(dataset: Any) -> "QuerySet[RunInput]":
+    inputs = RunInput.objects.filter(dataset_version__dataset=dataset)
+    return inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")
 
 
 @dataclass(frozen=True, slots=True)

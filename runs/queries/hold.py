@@ -2,8 +2,9 @@
 
 from runs.models import QueueHold
 from runs.start import Hold
+from workspaces import kept_query
 
 
 def queue_hold() -> Hold | None:
-    row = QueueHold.objects.select_related("held_by").first()
-    return Hold(row.held_by.label, row.reason, row.created_at) if row is not None else None
+    rows = kept_query.ask(lambda: QueueHold.objects.select_related("held_by"))
+    return next((Hold(row.held_by.label, row.reason, row.created_at) for row in rows), None)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from runs.models import MetricSeries, Run
-from workspaces import scope
+from workspaces import kept_query, scope
 
 PIECE_POINTS = 10_000
 FINITE = 1e308  # seconds beyond are no times, and the database's arithmetic would refuse them
@@ -46,8 +47,13 @@ class _Span(NamedTuple):
 
 def series_of(run: Run, text: str = "") -> list[MetricSeries]:
     """The run's series by name; `text` narrows to those whose name holds it."""
-    rows = MetricSeries.objects.filter(run=run).order_by("key")
-    return list(rows.filter(key__icontains=text) if text else rows)
+    if not text:
+        return kept_query.ask(_series, run=run.pk)
+    return list(_series(run.pk).filter(key__icontains=text))
+
+
+def _series(run: Any) -> "QuerySet[MetricSeries]":
+    return MetricSeries.objects.filter(run=run).order_by("key")
 
 
 def find_series(run: Run, key: str) -> MetricSeries | None:

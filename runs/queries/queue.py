@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from runs.models import QueueItem, Run
 from runs.queries.share import turns
 from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, launchers, rooms
 from runs.start import Holds, Waits
+from workspaces import kept_query
 from workspaces.models import Pool, Workspace
 
 SHOWN = 500
@@ -59,24 +60,34 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
 
 def waiting_of(run: Run, workspace: Workspace) -> Waiting | None:
     """One queued run as `waiting_runs` has it, in few queries however long the queue is; None where it does not wait."""
-    item = _items().filter(run=run.pk).first()
-    if item is None:
+    items = kept_query.ask(lambda run: _items().filter(run=run), run=run.pk)
+    if not items:
         return None
-    before = QueueItem.objects.filter(pool=item.pool_id).filter(
-        Q(priority__gt=item.priority) | Q(priority=item.priority, position_key__lt=item.position_key)
-    )
+    item = items[0]
+    stands = {"pool": item.pool_id, "priority": item.priority, "position_key": item.position_key}
+    ahead = sum(count for _, count in kept_query.ask(_count_before, **stands))
     room = rooms([item.pool], says_ends=True)[item.pool_id]
     now = conditions(timezone.now(), launchers({item.run.requested_by_id}), workspace=workspace)
-    place, waits, first = before.count() + 1, now.waits(item.run, item.isolation, room), 0
+    place, waits, first = ahead + 1, now.waits(item.run, item.isolation, room), 0
     if waits is None:  # only others are in its way: other workspaces, whom the rule asks about last, or runs before it
         room = replace(room, turn=turns([item.pool.engine_id]).get(item.pool.engine_id))
         waits = now.waits(item.run, item.isolation, room)
     if waits is None and place > 1:
-        others = list(_items().filter(pk__in=before.order_by("-priority", "position_key").values("pk")[:SHOWN]))
+        before = _before(**stands).order_by("-priority", "position_key")
+        others = list(_items().filter(pk__in=before.values("pk")[:SHOWN]))
         may_launch = launchers({other.run.requested_by_id for other in others})
         now = replace(now, may_launch=may_launch)
         first = place - 1 - sum(not _goes_first(now.waits(other.run, other.isolation, room)) for other in others)
     return _waiting(item, place, waits or _in_turn(first, item.pool))
+
+
+def _before(pool: Any, priority: Any, position_key: Any) -> "QuerySet[QueueItem]":
+    """What starts before a place in a pool's queue."""
+    return QueueItem.objects.filter(pool=pool).filter(Q(priority__gt=priority) | Q(priority=priority, position_key__lt=position_key))
+
+
+def _count_before(**stands: Any) -> "QuerySet[Any, Any]":
+    return _before(**stands).order_by().values_list("pool").annotate(Count("pk"))
 
 
 def _items() -> QuerySet[Any]:

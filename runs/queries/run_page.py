@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from runs.lifecycle import OPEN_ATTEMPTS, RunStatus
 from runs.models import Artifact, Attempt, Evaluation, MetricSeries, Run, RunInput, RunLine, Watch
 from runs.queries.recent import EventLine, lines_of_events
 from runs.queries.run_input import inputs_of
 from runs.reservation import cost_micros
-from workspaces import ids, scope
+from workspaces import ids, kept_query, scope
 from workspaces.models import Approval, AuditEvent, EventSubject, LedgerEntry, NotFound
 from workspaces.units import duration
 
@@ -91,20 +91,19 @@ class RunState:
 def find_run(text: str) -> Run:
     """The run with what pages show of everything that it points at. Raises NotFound."""
     pk, _ = ids.spellings(Run.prefix, text)
-    rows = Run.objects.select_related(*RELATED).only(*OWN_FIELDS, *SHOWN_OF_RELATED)
-    run = rows.filter(pk=pk).first() if pk is not None else None
-    if run is None:
+    found: list[Run] = kept_query.ask(_shown, pk=pk) if pk is not None else []
+    if not found:
         raise NotFound("run")
-    return run
+    return found[0]
+
+
+def _shown(pk: Any) -> "QuerySet[Run]":
+    return Run.objects.select_related(*RELATED).only(*OWN_FIELDS, *SHOWN_OF_RELATED).filter(pk=pk)
 
 
 def state_of(run: Run) -> RunState:
     attempts = attempts_of(run)
-    scores = list(
-        run.evaluations.select_related("contract", "subject_artifact")
-        .only(*SCORE_FIELDS, "contract__version", *SUBJECT_FIELDS)
-        .order_by("metric")
-    )
+    scores = _with_run(run, kept_query.ask(_scores, run=run.pk))
     primary = next((score for score in scores if score.metric == run.contract.metric and score.contract_id == run.contract_id), None)
     waits = run.status == RunStatus.AWAITING_APPROVAL
     return RunState(
@@ -115,6 +114,18 @@ def state_of(run: Run) -> RunState:
         scores=scores,
         approval=Approval.objects.filter(subject_id=run.pk, status=Approval.Status.PENDING).first() if waits else None,
     )
+
+
+def _with_run(run: Run, rows: list[Any]) -> list[Any]:
+    """Rows that are the run's, which so have it at hand."""
+    for row in rows:
+        row.run = run
+    return rows
+
+
+def _scores(run: Any) -> "QuerySet[Evaluation]":
+    rows = Evaluation.objects.filter(run=run).select_related("contract", "subject_artifact")
+    return rows.only(*SCORE_FIELDS, "contract__version", *SUBJECT_FIELDS).order_by("metric")
 
 
 def stamp_of(state: RunState, now: datetime, series: list[MetricSeries], lines: list[RunLine]) -> str:
@@ -132,15 +143,23 @@ def stamp_of_rows(rows: Iterable[Model | None]) -> str:
 
 
 def inputs_shown(run: Run) -> list[RunInput]:
+    return _with_run(run, kept_query.ask(_inputs, run=run.pk))
+
+
+def _inputs(run: Any) -> "QuerySet[RunInput]":
     rows = inputs_of(run, "dataset_version__dataset", "artifact__run")
     own = ("run_id", "slug", "kind", "dataset_version_id", "artifact_id", "sha256")
     shown = ("dataset_version__number", "dataset_version__dataset__slug", "artifact__name", "artifact__path", "artifact__run__name")
-    return list(rows.only(*own, *shown))
+    return rows.only(*own, *shown)
 
 
 def attempts_of(run: Run) -> list[Attempt]:
     """Its attempts, the oldest first."""
-    return list(run.attempts.select_related("pool").only(*ATTEMPT_FIELDS, "pool__slug").order_by("number"))
+    return _with_run(run, kept_query.ask(_attempts, run=run.pk))
+
+
+def _attempts(run: Any) -> "QuerySet[Attempt]":
+    return Attempt.objects.filter(run=run).select_related("pool").only(*ATTEMPT_FIELDS, "pool__slug").order_by("number")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from workspaces import kept_query
 from workspaces.access import ROLES, Kind, Permission, Role, SiteRole, may_hold
 from workspaces.models import Membership, User
 
@@ -62,11 +64,23 @@ class Person:
 def members(accounts: Collection[uuid.UUID] | None = None) -> list[Membership]:
     """Memberships by name, owners first; all, or those that let in some of `accounts`."""
     rank = {role: number for number, role in enumerate(reversed(Role.values))}
-    rows = Membership.objects.select_related("user", "group")
-    if accounts is not None:
-        through = User.groups.through.objects.filter(user__in=accounts).values("group")
-        rows = rows.filter(Q(user__in=accounts) | Q(group__in=through))
+    if accounts is None:
+        rows = list(Membership.objects.select_related("user", "group"))
+    elif len(accounts) == 1:
+        rows = kept_query.ask(_letting_in_one, account=next(iter(accounts)))
+    else:
+        rows = list(_letting_in(accounts))
     return sorted(rows, key=lambda row: (rank[row.role], row.label.casefold(), row.pk))
+
+
+def _letting_in(accounts: Collection[uuid.UUID]) -> "QuerySet[Membership]":
+    through = User.groups.through.objects.filter(user__in=accounts).values("group")
+    return Membership.objects.select_related("user", "group").filter(Q(user__in=accounts) | Q(group__in=through))
+
+
+def _letting_in_one(account: Any) -> "QuerySet[Membership]":
+    through = User.groups.through.objects.filter(user=account).values("group")
+    return Membership.objects.select_related("user", "group").filter(Q(user=account) | Q(group__in=through))
 
 
 def people(accounts: Collection[uuid.UUID] | None = None) -> list[Person]:

@@ -3,17 +3,20 @@
 import json
 import shlex
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
-from workspaces import ids, scope, store
+from workspaces import ids, kept_query, scope, store
 from workspaces.agent_inputs import Need, needs_from
 from workspaces.models import (
     Agent,
     AgentFile,
+    AgentPool,
     AgentVersion,
     Benchmark,
     Blob,
@@ -117,12 +120,20 @@ class DatasetVersionRow:
 
 def versions_of(dataset: Dataset) -> list[DatasetVersionRow]:
     """Every version with its number of files, newest first."""
-    versions = dataset.versions.select_related("created_by").annotate(file_count=Count("files")).order_by("-number")
-    return [DatasetVersionRow(version, version.file_count) for version in versions]
+    return [DatasetVersionRow(version, version.file_count) for version in kept_query.ask(_frozen_of, dataset=dataset.pk)]
+
+
+def _frozen_of(dataset: Any) -> "QuerySet[DatasetVersion]":
+    versions = DatasetVersion.objects.filter(dataset=dataset).select_related("created_by")
+    return versions.annotate(file_count=Count("files")).order_by("-number")
 
 
 def files_of(version: DatasetVersion) -> list[DatasetFile]:
-    return list(version.files.select_related("blob").order_by("path"))
+    return kept_query.ask(_files_in, version=version.pk)
+
+
+def _files_in(version: Any) -> "QuerySet[DatasetFile]":
+    return DatasetFile.objects.filter(version=version).select_related("blob").order_by("path")
 
 
 def find_version(dataset: Dataset, text: str) -> DatasetVersion:
@@ -214,8 +225,26 @@ class AgentVersionRow:
 
 def agent_versions_of(agent: Agent) -> list[AgentVersionRow]:
     """Every version with its pools and code, newest first."""
-    versions = agent.versions.select_related("created_by").prefetch_related("allowed_pools__pool", "files__blob").order_by("-number")
-    return [agent_version_row(version) for version in versions]
+    pools: dict[uuid.UUID, list[str]] = defaultdict(list)
+    files: dict[uuid.UUID, list[AgentFile]] = defaultdict(list)
+    for version_id, slug in kept_query.ask(_pools_of, agent=agent.pk):
+        pools[version_id].append(slug)
+    for file in kept_query.ask(_files_of, agent=agent.pk):
+        files[file.version_id].append(file)
+    versions = kept_query.ask(_versions_of, agent=agent.pk)
+    return [AgentVersionRow(row, sorted(pools[row.pk]), sorted(files[row.pk], key=_path)) for row in versions]
+
+
+def _versions_of(agent: Any) -> "QuerySet[AgentVersion]":
+    return AgentVersion.objects.filter(agent=agent).select_related("created_by").order_by("-number")
+
+
+def _pools_of(agent: Any) -> "QuerySet[Any, Any]":
+    return AgentPool.objects.filter(version__agent=agent).values_list("version_id", "pool__slug")
+
+
+def _files_of(agent: Any) -> "QuerySet[AgentFile]":
+    return AgentFile.objects.filter(version__agent=agent).select_related("blob")
 
 
 def agent_version_row(version: AgentVersion) -> AgentVersionRow:
