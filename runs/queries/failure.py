@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
 from runs.models import Failure, FailureGroup, Run
+from workspaces import kept_query
 from workspaces.models import Agent
 from workspaces.queries.paging import Page, newest_first
 
@@ -52,4 +54,8 @@ def failure_of(run: Run) -> FailureGroup | None:
 
 def repeated_failures(since: datetime, limit: int = 3) -> list[FailureGroup]:
     """Open groups that have failed repeatedly and lately, the most numerous first."""
-    return list(failure_groups(is_open=True).filter(count__gte=REPEATED, last_at__gte=since).order_by("-count", "-last_at")[:limit])
+    return kept_query.ask(lambda since: _repeated(since)[:limit], shape=limit, since=since)
+
+
+def _repeated(since: Any) -> "QuerySet[FailureGroup]":
+    return failure_groups(is_open=True).filter(count__gte=REPEATED, last_at__gte=since).order_by("-count", "-last_at")

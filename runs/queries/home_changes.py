@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Subquery
+from django.db.models import QuerySet, Subquery
 
 from runs.queries.recent import EventLine, line_of
+from workspaces import kept_query
 from workspaces.access import Kind
 from workspaces.models import AuditEvent, AuditHead, EventPayload
 from workspaces.queries.change_words import in_line
@@ -59,14 +60,18 @@ class ChangeLine:
 
 def recent_changes(since: datetime, *, zone: str, may_see: Callable[[Kind], bool]) -> list[ChangeLine]:
     verbs = sorted(verb for verb, label in BY_VERB.items() if may_see(GROUPS[label][0]))
-    newest = Subquery(AuditHead.objects.values("sequence")[:1])
-    events = list(AuditEvent.objects.filter(verb__in=verbs, sequence__gt=newest - LOOKED_AT).order_by("-sequence")[:EVENTS])
+    events: list[AuditEvent] = kept_query.ask(lambda: _newest(verbs), shape=tuple(verbs))
     groups: dict[str, list[AuditEvent]] = {}
     for event in events:
         groups.setdefault(BY_VERB[event.verb], []).append(event)
     shown = list(groups.items())[:SHOWN]
     bodies = dict(EventPayload.objects.filter(event__in=[rows[0] for _, rows in shown]).values_list("event_id", "body")) if shown else {}
     return [_line(label, rows, bodies.get(rows[0].pk) or {}, since, zone) for label, rows in shown]
+
+
+def _newest(verbs: list[str]) -> "QuerySet[AuditEvent]":
+    newest = Subquery(AuditHead.objects.values("sequence")[:1])
+    return AuditEvent.objects.filter(verb__in=verbs, sequence__gt=newest - LOOKED_AT).order_by("-sequence")[:EVENTS]
 
 
 def _line(label: str, events: list[AuditEvent], body: dict[str, object], since: datetime, zone: str) -> ChangeLine:

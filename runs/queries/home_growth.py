@@ -3,11 +3,13 @@
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay, TruncHour, TruncMinute
 
+from workspaces import kept_query
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 from workspaces.queries.expected_growth import Expected, expected_of
 from workspaces.units import plural
@@ -50,16 +52,7 @@ def growing(since: datetime, *, now: datetime, zone: str) -> list[Growing]:
 
 
 def _live(since: datetime, now: datetime, zone: str) -> list[Growing]:
-    pieces = DatasetPiece.objects.order_by().values("dataset")
-    rows = pieces.annotate(
-        all=Sum("records"),
-        fresh=Sum("records", filter=Q(created_at__gt=since)),
-        waiting=Sum("records", filter=Q(window=None)),
-        cut=Count("window", distinct=True),
-        first=Min("created_at"),
-        newest=Max("created_at"),
-    ).order_by("-newest")
-    tallies = list(rows[:SHOWN])
+    tallies = kept_query.ask(_tallies, since=since)
     datasets = Dataset.objects.only(*DATASET).in_bulk([row["dataset"] for row in tallies]) if tallies else {}
     expected = expected_of(list(datasets.values()), now=now)
     found = []
@@ -73,6 +66,19 @@ def _live(since: datetime, now: datetime, zone: str) -> list[Growing]:
             )
         )  # fmt: skip
     return found
+
+
+def _tallies(since: Any) -> "QuerySet[DatasetPiece, Any]":
+    pieces = DatasetPiece.objects.order_by().values("dataset")
+    rows = pieces.annotate(
+        all=Sum("records"),
+        fresh=Sum("records", filter=Q(created_at__gt=since)),
+        waiting=Sum("records", filter=Q(window=None)),
+        cut=Count("window", distinct=True),
+        first=Min("created_at"),
+        newest=Max("created_at"),
+    )
+    return rows.order_by("-newest")[:SHOWN]
 
 
 def _bars(dataset: uuid.UUID, first: datetime, now: datetime, zone: str) -> tuple[list[tuple[str, float, str]], str]:
@@ -107,12 +113,16 @@ def _versioned(since: datetime, room: int) -> list[Growing]:
     """Datasets of more than one version, the one with the newest first; of many new versions the newest are counted."""
     if room <= 0:
         return []
-    shown = ("number", "records", "created_at", *(f"dataset__{name}" for name in DATASET))
-    newest = DatasetVersion.objects.filter(number__gt=1).select_related("dataset").only(*shown).order_by("-created_at", "-pk")
     versions: dict[uuid.UUID, list[DatasetVersion]] = {}
-    for row in newest[:VERSIONS_LOOKED_AT]:
+    for row in kept_query.ask(_newest_versions):
         versions.setdefault(row.dataset_id, []).append(row)
     return [
         Growing(rows[0].dataset, rows[0].records, sum(row.created_at > since for row in rows), rows[0].created_at, version=rows[0].number)
         for rows in list(versions.values())[:room]
     ]
+
+
+def _newest_versions() -> "QuerySet[DatasetVersion]":
+    shown = ("number", "records", "created_at", *(f"dataset__{name}" for name in DATASET))
+    rows = DatasetVersion.objects.filter(number__gt=1).select_related("dataset").only(*shown)
+    return rows.order_by("-created_at", "-pk")[:VERSIONS_LOOKED_AT]

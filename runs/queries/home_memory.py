@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from runs.models import Run, RunLine
 from runs.terminal import plain
+from workspaces import kept_query
 
 SHOWN = 3
 NAME_LENGTH, TEXT_LENGTH = 40, 280
@@ -26,8 +29,12 @@ class MemoryLine:
 
 def memory_lines() -> list[MemoryLine]:
     """The newest, of all runs."""
+    return [_line(row) for row in kept_query.ask(_newest)]
+
+
+def _newest() -> "QuerySet[RunLine]":
     rows = RunLine.objects.filter(type="memory_write").select_related("attempt__run").only("body", "created_at", "attempt__run__name")
-    return [_line(row) for row in rows.order_by("-pk")[:SHOWN]]
+    return rows.order_by("-pk")[:SHOWN]
 
 
 def _line(row: RunLine) -> MemoryLine:

@@ -3,13 +3,15 @@
 import uuid
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL, RunStatus
 from runs.models import MetricSeries, Run, Watch
 from runs.queries.run_list import FAILURES, RunFilter, matching
 from runs.queries.start import ADMITTED_ON
+from workspaces import kept_query
 from workspaces.access import Actor
 from workspaces.models import Approval
 from workspaces.windows import clock_of
@@ -29,7 +31,7 @@ class Decisions:
 
 def decisions(actor: Actor, *, may_approve: bool) -> Decisions:
     waiting = Approval.objects.filter(status=Approval.Status.PENDING)
-    shown = list(waiting.select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN])
+    shown: list[Approval] = kept_query.ask(lambda: waiting.select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN])
     may_vote = may_approve and actor.user is not None and bool(shown)
     voted = (
         set(waiting.filter(pk__in=[item.pk for item in shown], votes__person=actor.user).values_list("pk", flat=True)) if may_vote else ()
@@ -85,13 +87,10 @@ def running_now() -> Now:
     counts, reserved = _open_runs()
     running = sum(counts.get(status, 0) for status in ACTIVE)
     waiting, held = counts.get(R.QUEUED, 0), counts.get(R.AWAITING_APPROVAL, 0)
-    related = Run.objects.select_related("pool", "contract", "requested_by").only(*ROW, *ROW_RELATED)
-    active = list(related.filter(status__in=sorted(ACTIVE)).order_by("-started_at", "-pk")[:ROWS_SHOWN]) if running else []
+    active: list[Run] = kept_query.ask(_under_way) if running else []
     rows = active
     if len(active) < ROWS_SHOWN and waiting + held:
-        queue = related.filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]).annotate(admitted_on=ADMITTED_ON)
-        queue = queue.order_by("-priority", "queued_at", "pk")
-        rows = active + list(queue[: ROWS_SHOWN - len(active)])
+        rows = active + kept_query.ask(_waiting)[: ROWS_SHOWN - len(active)]
     watches, values = _seen(active)
     return Now(
         rows=[NowRow(run, watches.get(run.pk), values.get((run.pk, run.contract.metric))) for run in rows],
@@ -105,9 +104,26 @@ def running_now() -> Now:
 def _open_runs() -> tuple[dict[str, int], int]:
     """How many runs that have not ended are in each status, and how many of them hold some of the budget; the ended ones, which may be a
     hundred times as many, are not looked at."""
-    opened = Run.objects.filter(status__in=sorted(set(RunStatus) - TERMINAL)).order_by().values_list("status")
-    rows = list(opened.annotate(count=Count("pk"), reserved=Count("pk", filter=Q(reserved_gpu_ms__gt=0))))
+    rows = kept_query.ask(_opened)
     return {status: count for status, count, _ in rows}, sum(reserved for *_, reserved in rows)
+
+
+def _opened() -> "QuerySet[Any, Any]":
+    opened = Run.objects.filter(status__in=sorted(set(RunStatus) - TERMINAL)).order_by().values_list("status")
+    return opened.annotate(count=Count("pk"), reserved=Count("pk", filter=Q(reserved_gpu_ms__gt=0)))
+
+
+def _related() -> "QuerySet[Run]":
+    return Run.objects.select_related("pool", "contract", "requested_by").only(*ROW, *ROW_RELATED)
+
+
+def _under_way() -> "QuerySet[Run]":
+    return _related().filter(status__in=sorted(ACTIVE)).order_by("-started_at", "-pk")[:ROWS_SHOWN]
+
+
+def _waiting() -> "QuerySet[Run]":
+    queue = _related().filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]).annotate(admitted_on=ADMITTED_ON)
+    return queue.order_by("-priority", "queued_at", "pk")[:ROWS_SHOWN]
 
 
 def _seen(active: list[Run]) -> tuple[dict[uuid.UUID, Watch], dict[tuple[uuid.UUID, str], float | None]]:

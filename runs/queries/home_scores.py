@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Aggregate, Count, F, Max, Min, Q
+from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
 from runs.models import Artifact, Evaluation
 from runs.queries.scoreboard import FINITE
 from runs.queries.standing import standing
+from workspaces import kept_query
 from workspaces.models import Contract
 from workspaces.units import number, plural
 
@@ -59,13 +60,11 @@ def gain(leader: Evaluation, before: Evaluation) -> str:
 def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     """Benchmarks that have scores under their current contract, the one with the newest score first; before all the benchmark `first`, scored
     or not. Three queries however many there are."""
-    current = Contract.objects.order_by("benchmark_id", "-version").distinct("benchmark_id").values("pk")
-    scored = standing().filter(contract__in=current, metric=F("contract__metric")).order_by().values("contract")
-    tallies = {row["contract"]: row for row in scored.annotate(**_tally(since)).order_by("-newest")[:BOARDS_SHOWN]}
+    tallies = {row["contract"]: row for row in kept_query.ask(_tallies, since=since)}
     if not tallies and first is None:
         return []
     wanted = Q(pk__in=list(tallies))
-    contracts = Contract.objects.filter(wanted | Q(benchmark=first, pk__in=current) if first else wanted)
+    contracts = Contract.objects.filter(wanted | Q(benchmark=first, pk__in=_current()) if first else wanted)
     best = {contract: _best(contract, tallies.get(contract.pk, {})) for contract in contracts.select_related("benchmark").only(*CONTRACT)}
     leaders = _leaders(best)
     found = []
@@ -78,7 +77,16 @@ def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     return sorted(found, key=lambda board: (board.contract.benchmark_id != first, places.get(board.contract.pk, 0)))
 
 
-def _tally(since: datetime) -> dict[str, Aggregate]:
+def _current() -> "QuerySet[Contract, Any]":
+    return Contract.objects.order_by("benchmark_id", "-version").distinct("benchmark_id").values("pk")
+
+
+def _tallies(since: Any) -> "QuerySet[Evaluation, Any]":
+    scored = standing().filter(contract__in=_current(), metric=F("contract__metric")).order_by().values("contract")
+    return scored.annotate(**_tally(since)).order_by("-newest")[:BOARDS_SHOWN]
+
+
+def _tally(since: Any) -> dict[str, Aggregate]:
     """Of a contract's scores: how many, how many since, and the ends of what are numbers, now and at `since`."""
     known = FINITE & Q(created_at__lte=since)
     return {

@@ -3,14 +3,16 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from runs.lifecycle import RunStatus
 from runs.models import Run
 from runs.queries.share import turns
 from runs.queries.start import ADMITTED_ON, Conditions, asked, conditions_under, launchers, rooms
 from runs.start import Asked, Room, Waits, what_holds
+from workspaces import kept_query
 from workspaces.models import Pool
 from workspaces.standings import Standing
 
@@ -43,9 +45,7 @@ class Queued:
 
 def queued(limits: list[Standing], running: int) -> Queued:
     """A fixed number of queries however long the queue is. `limits` stand as they do now, `running` runs are at work."""
-    columns = ("pool", "slots", "requested_by", "admitted_on", "requested_by__display_name", "requested_by__username")
-    waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by().annotate(admitted_on=ADMITTED_ON).values_list(*columns)
-    rows = list(waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN])
+    rows = kept_query.ask(_alike)
     pools = Pool.objects.select_related("engine", "closed_by").in_bulk({pool for pool, *_ in rows})
     may_launch = launchers({asker for _, _, asker, *_ in rows})
     alike = [
@@ -56,3 +56,9 @@ def queued(limits: list[Standing], running: int) -> Queued:
     if not pools:
         return Queued(alike, {}, now)
     return Queued(alike, rooms(pools.values(), turns=turns(pool.engine_id for pool in pools.values())), now)
+
+
+def _alike() -> "QuerySet[Any, Any]":
+    columns = ("pool", "slots", "requested_by", "admitted_on", "requested_by__display_name", "requested_by__username")
+    waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by().annotate(admitted_on=ADMITTED_ON).values_list(*columns)
+    return waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN]

@@ -11,6 +11,7 @@ from django.db.models import Avg, Count, Q, Sum
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, MetricSeries
 from runs.pools.sampling import PREFIX
+from workspaces import kept_query
 from workspaces.models import Pool
 from workspaces.units import number, size
 
@@ -77,7 +78,7 @@ def pool_uses(pools: list[Pool]) -> list[PoolUse]:
 
 def open_pools(limit: int) -> list[Pool]:
     """Pools by name, those that take work first."""
-    return list(Pool.objects.select_related("engine").only(*POOL).order_by("-is_accepting", "slug")[:limit])
+    return kept_query.ask(lambda: Pool.objects.select_related("engine").only(*POOL).order_by("-is_accepting", "slug")[:limit], shape=limit)
 
 
 def _use(pool: Pool, taken: int, running: int, found: _Sampled | None) -> PoolUse:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
+from workspaces import kept_query
 from workspaces.models import AuditEvent, Crossing, EventPayload, EventSubject, Limit, Recount, Unit
 from workspaces.standings import Standing, amount_words, name_of, standings
 from workspaces.units import figure
@@ -97,16 +98,19 @@ class Reached:
 
 def reached(now: datetime) -> list[Reached]:
     """Of each limit as it stands, what it has reached in the window that runs; what it had reached before a change is on record alone."""
-    standing = Limit.objects.filter(pk=OuterRef("limit_id"), revision=OuterRef("revision"))
-    rows = Crossing.objects.filter(Exists(standing), starts_at__lte=now, ends_at__gt=now)
     highest: dict[uuid.UUID, Crossing] = {}
-    for row in rows.order_by("percent"):
+    for row in kept_query.ask(_reached, now=now):
         highest[row.limit_id] = row
     return [Reached(row) for row in sorted(highest.values(), key=lambda row: (row.unit, row.window, row.percent))]
 
 
+def _reached(now: Any) -> "QuerySet[Crossing]":
+    standing = Limit.objects.filter(pk=OuterRef("limit_id"), revision=OuterRef("revision"))
+    return Crossing.objects.filter(Exists(standing), starts_at__lte=now, ends_at__gt=now).order_by("percent")
+
+
 def last_recount() -> Recount | None:
-    return Recount.objects.select_related("asked_by").order_by("-created_at", "-pk").first()
+    return next(iter(kept_query.ask(lambda: Recount.objects.select_related("asked_by").order_by("-created_at", "-pk")[:1])), None)
 
 
 @dataclass(frozen=True, slots=True)

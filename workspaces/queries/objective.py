@@ -2,11 +2,12 @@
 
 from django.db.models import QuerySet
 
+from workspaces import kept_query
 from workspaces.models import Objective
 
 
 def current_objective() -> Objective | None:
-    return Objective.objects.select_related("benchmark").filter(is_current=True).first()
+    return next(iter(kept_query.ask(lambda: Objective.objects.select_related("benchmark").filter(is_current=True))), None)
 
 
 def earlier_objectives() -> "QuerySet[Objective]":

@@ -3,7 +3,11 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.db.models import QuerySet
+
+from workspaces import kept_query
 from workspaces.accounts import Act, Side
 from workspaces.ids import canonical
 from workspaces.models import LedgerEntry, Limit
@@ -31,8 +35,11 @@ class Overrun:
 
 def overruns(*, now: datetime, limit: int = 20) -> list[Overrun]:
     """Overruns of the week that runs, the newest first."""
+    return [Overrun(*row) for row in kept_query.ask(lambda now: _overruns(now)[:limit], shape=limit, now=now)]
+
+
+def _overruns(now: Any) -> "QuerySet[Any, Any]":
     rows = LedgerEntry.objects.filter(
         act=Act.OVERRUN, credit__side=Side.SPENT, credit__window=Limit.Window.WEEK, credit__starts_at__lte=now, credit__ends_at__gt=now
     )
-    found = rows.order_by("-created_at", "-pk").values_list("run_id", "run_label", "credit__unit", "amount", "created_at")
-    return [Overrun(*row) for row in found[:limit]]
+    return rows.order_by("-created_at", "-pk").values_list("run_id", "run_label", "credit__unit", "amount", "created_at")
