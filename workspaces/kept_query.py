@@ -75,23 +75,25 @@ class _Kept:
         return made
 
 
-_kept: dict[Hashable, _Kept] = {}
+_kept: dict[tuple[Hashable, ...], _Kept] = {}
 
 
-def ask(build: Callable[..., "QuerySet[Any, Any]"], *, shape: Hashable = (), **keys: Any) -> list[Any]:
-    """Rows of `build(**keys)`: models, dicts where it ends in `values`, tuples in `values_list`.
+def ask(build: Callable[..., "QuerySet[Any, Any]"], *shape: Hashable, **keys: Any) -> list[Any]:
+    """Rows of `build(*shape, **keys)`: models, dicts where it ends in `values`, tuples in `values_list`.
 
-    `build` has a name of its own within its module. It is called once, with a Key for each of the values; once for each `shape` where something
-    else makes it another query, which `shape` then holds. Raises TypeError where a key or a time got into the query besides: the next asker
-    would be answered with another's.
+    `build` is called once for each `shape`, with a Key for each of the values, and what it makes is sent again and again. So it has to be a
+    function of a module: one that is made inside another may have taken a value of one request along, and the next asker would be answered with
+    that. TypeError for such a one, and where a key or a time got into the query all the same.
     """
+    if "<" in build.__qualname__:
+        raise TypeError(f"{build.__qualname__} is made inside another function; a kept query is built by a function of a module.")
     opened = scope.current() if scope.is_open() else None
     if opened is not None and opened.shared is not None:
-        return list(build(**keys))  # narrowed to one object by the manager
-    name = (build.__module__, build.__qualname__, shape)
-    kept = _kept.get(name)
+        return list(build(*shape, **keys))  # narrowed to one object by the manager
+    kept = _kept.get((build, *shape))
     if kept is None:
-        kept = _kept[name] = _Kept(build(**{name: Key(name) for name in keys}), opened.workspace_id if opened else None)
+        made = build(*shape, **{name: Key(name) for name in keys})
+        kept = _kept[(build, *shape)] = _Kept(made, opened.workspace_id if opened else None)
     return kept.rows(keys)
 
 

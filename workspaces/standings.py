@@ -58,7 +58,7 @@ def standings(
     """
     workspace = workspace or Workspace.objects.get(pk=scope.current_id())
     wanted = tuple(sorted(Unit if units is None else units))
-    limits: list[Limit] = kept_query.ask(lambda: _limits(wanted), shape=wanted)
+    limits: list[Limit] = kept_query.ask(_limits, wanted)
     windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now)
     found = []
     for limit in limits:
@@ -110,7 +110,7 @@ def _kept(workspace: Workspace, spans: set[str], now: datetime) -> tuple[dict[st
     if not spans:
         return {}, {}
     windows, balances, known = {}, {}, tuple(sorted(spans))
-    rows = kept_query.ask(lambda now: _accounts(known, now), shape=known, now=now)
+    rows = kept_query.ask(_accounts, known, now=now)
     for unit, span, side, balance, starts_at, ends_at in rows:
         windows[span] = Window(starts_at, ends_at)
         balances[unit, span, side] = balance

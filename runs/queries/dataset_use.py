@@ -20,7 +20,7 @@ class DatasetUse:
 
 def uses_of(dataset: Dataset, *, limit: int = 20) -> tuple[list[DatasetUse], int]:
     """The newest runs that read the dataset, and how many did in all (a run once for each version it read)."""
-    rows: list[RunInput] = kept_query.ask(lambda dataset: _newest(dataset)[:limit], shape=limit, dataset=dataset.pk)
+    rows: list[RunInput] = kept_query.ask(_newest, limit, dataset=dataset.pk)
     count = len(rows) if len(rows) < limit else RunInput.objects.filter(dataset_version__dataset=dataset).count()
     return [DatasetUse(row.run, row.dataset_version.number) for row in rows], count
 
@@ -32,9 +32,9 @@ def source_artifact_of(version: DatasetVersion) -> Artifact | None:
     return Artifact.objects.select_related("run").filter(pk=version.source_artifact_id).first()
 
 
-def _newest(dataset: Any) -> "QuerySet[RunInput]":
+def _newest(limit: int, dataset: Any) -> "QuerySet[RunInput]":
     inputs = RunInput.objects.filter(dataset_version__dataset=dataset)
-    return inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")
+    return inputs.select_related("run__agent", "dataset_version").only(*USE_SHOWS).order_by("-created_at", "-pk")[:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ def failure_of(run: Run) -> FailureGroup | None:
 
 def repeated_failures(since: datetime, limit: int = 3) -> list[FailureGroup]:
     """Open groups that have failed repeatedly and lately, the most numerous first."""
-    return kept_query.ask(lambda since: _repeated(since)[:limit], shape=limit, since=since)
+    return kept_query.ask(_repeated, limit, since=since)
 
 
-def _repeated(since: Any) -> "QuerySet[FailureGroup]":
-    return failure_groups(is_open=True).filter(count__gte=REPEATED, last_at__gte=since).order_by("-count", "-last_at")
+def _repeated(limit: int, since: Any) -> "QuerySet[FailureGroup]":
+    return failure_groups(is_open=True).filter(count__gte=REPEATED, last_at__gte=since).order_by("-count", "-last_at")[:limit]

@@ -60,7 +60,7 @@ class ChangeLine:
 
 def recent_changes(since: datetime, *, zone: str, may_see: Callable[[Kind], bool]) -> list[ChangeLine]:
     verbs = sorted(verb for verb, label in BY_VERB.items() if may_see(GROUPS[label][0]))
-    events: list[AuditEvent] = kept_query.ask(lambda: _newest(verbs), shape=tuple(verbs))
+    events: list[AuditEvent] = kept_query.ask(_newest, tuple(verbs))
     groups: dict[str, list[AuditEvent]] = {}
     for event in events:
         groups.setdefault(BY_VERB[event.verb], []).append(event)
@@ -69,7 +69,7 @@ def recent_changes(since: datetime, *, zone: str, may_see: Callable[[Kind], bool
     return [_line(label, rows, bodies.get(rows[0].pk) or {}, since, zone) for label, rows in shown]
 
 
-def _newest(verbs: list[str]) -> "QuerySet[AuditEvent]":
+def _newest(verbs: tuple[str, ...]) -> "QuerySet[AuditEvent]":
     newest = Subquery(AuditHead.objects.values("sequence")[:1])
     return AuditEvent.objects.filter(verb__in=verbs, sequence__gt=newest - LOOKED_AT).order_by("-sequence")[:EVENTS]
 

@@ -29,9 +29,17 @@ class Decisions:
     count: int
 
 
+def _pending() -> "QuerySet[Approval]":
+    return Approval.objects.filter(status=Approval.Status.PENDING)
+
+
+def _undecided() -> "QuerySet[Approval]":
+    return _pending().select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN]
+
+
 def decisions(actor: Actor, *, may_approve: bool) -> Decisions:
-    waiting = Approval.objects.filter(status=Approval.Status.PENDING)
-    shown: list[Approval] = kept_query.ask(lambda: waiting.select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN])
+    waiting = _pending()
+    shown: list[Approval] = kept_query.ask(_undecided)
     may_vote = may_approve and actor.user is not None and bool(shown)
     voted = (
         set(waiting.filter(pk__in=[item.pk for item in shown], votes__person=actor.user).values_list("pk", flat=True)) if may_vote else ()

@@ -60,7 +60,7 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
 
 def waiting_of(run: Run, workspace: Workspace) -> Waiting | None:
     """One queued run as `waiting_runs` has it, in few queries however long the queue is; None where it does not wait."""
-    items = kept_query.ask(lambda run: _items().filter(run=run), run=run.pk)
+    items = kept_query.ask(_item_of, run=run.pk)
     if not items:
         return None
     item = items[0]
@@ -79,6 +79,10 @@ def waiting_of(run: Run, workspace: Workspace) -> Waiting | None:
         now = replace(now, may_launch=may_launch)
         first = place - 1 - sum(not _goes_first(now.waits(other.run, other.isolation, room)) for other in others)
     return _waiting(item, place, waits or _in_turn(first, item.pool))
+
+
+def _item_of(run: Any) -> "QuerySet[QueueItem]":
+    return _items().filter(run=run)
 
 
 def _before(pool: Any, priority: Any, position_key: Any) -> "QuerySet[QueueItem]":

@@ -6,7 +6,7 @@ What nobody has measured is None, never 0.
 import uuid
 from dataclasses import dataclass, field
 
-from django.db.models import Avg, Count, Q, Sum
+from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, MetricSeries
@@ -78,7 +78,11 @@ def pool_uses(pools: list[Pool]) -> list[PoolUse]:
 
 def open_pools(limit: int) -> list[Pool]:
     """Pools by name, those that take work first."""
-    return kept_query.ask(lambda: Pool.objects.select_related("engine").only(*POOL).order_by("-is_accepting", "slug")[:limit], shape=limit)
+    return kept_query.ask(_open_pools, limit)
+
+
+def _open_pools(limit: int) -> "QuerySet[Pool]":
+    return Pool.objects.select_related("engine").only(*POOL).order_by("-is_accepting", "slug")[:limit]
 
 
 def _use(pool: Pool, taken: int, running: int, found: _Sampled | None) -> PoolUse:

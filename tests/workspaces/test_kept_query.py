@@ -13,6 +13,7 @@ from workspaces import kept_query, scope
 from workspaces.models import Dataset, DatasetVersion, NotFound, Workspace
 from workspaces.queries.workspace import find_workspace
 
+NOW = timezone.now()
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -60,10 +61,25 @@ def test_a_workspace_is_found_by_slug_and_key() -> None:
     assert find_workspace("second") is None
 
 
-@pytest.mark.parametrize("value", [uuid.UUID(int=7), timezone.now()], ids=["a key", "a time"])
-def test_a_value_of_one_request_is_not_kept(value: Any) -> None:
-    def build() -> "QuerySet[Workspace]":
-        return Workspace.objects.filter(pk=value) if isinstance(value, uuid.UUID) else Workspace.objects.filter(created_at__gt=value)
+def _by_column(column: str, value: Any) -> "QuerySet[Workspace]":
+    return Workspace.objects.filter(**{column: value})
 
+
+@pytest.mark.parametrize(("column", "value"), [("pk", uuid.UUID(int=7)), ("created_at__gt", NOW)], ids=["a key", "a time"])
+def test_a_value_of_one_request_is_not_kept(column: str, value: Any) -> None:
     with pytest.raises(TypeError, match="belongs to one request"):
-        kept_query.ask(build)
+        kept_query.ask(_by_column, column, value)
+
+
+def test_a_function_that_may_have_taken_a_value_along_builds_no_kept_query() -> None:
+    slug = "first"
+    with pytest.raises(TypeError, match="made inside another function"):
+        kept_query.ask(lambda: Workspace.objects.filter(slug=slug))
+
+
+def test_a_related_manager_finds_nothing_in_the_whole_workspace() -> None:
+    workspace, owner = make_workspace("first", region="local")
+    with scope.open_workspace(workspace.pk):
+        version = make_dataset_version(owner)
+        with pytest.raises(TypeError, match="whole workspace"):
+            version.dataset.versions.find(version.public_id)

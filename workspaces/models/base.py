@@ -37,23 +37,29 @@ class ScopedManager(models.Manager[M], Generic[M]):
 
     def find(self, text: str, *related: str) -> M:
         """The row that `text` names, as canonical id, bare slug or UUID, with `related` rows; NotFound where there is none here."""
-
-        def by_key(pk: Any) -> models.QuerySet[M]:
-            rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
-            return rows.filter(pk=pk)
-
-        def by_slug(name: Any) -> models.QuerySet[M]:
-            rows: models.QuerySet[M] = self.select_related(*related) if related else self.get_queryset()
-            named: models.QuerySet[M] = rows.alias(_name=Replace("slug", models.Value("_"), models.Value("-"))).filter(_name=name)
-            return named
-
+        if self is not self.model.objects:
+            raise TypeError("`find` looks in the whole workspace; filter what belongs to one row.")
         pk, slugs = ids.spellings(self.model.prefix, text)
-        found: list[M] = kept_query.ask(by_key, shape=(self.model, related), pk=pk) if pk is not None else []
+        found: list[M] = kept_query.ask(_by_key, self.model, related, pk=pk) if pk is not None else []
         for name in slugs if self.model.has_slug() else ():
-            found = found or kept_query.ask(by_slug, shape=(self.model, related), name=name)
+            found = found or kept_query.ask(_by_slug, self.model, related, name=name)
         if not found:
             raise NotFound(str(self.model._meta.verbose_name))
         return found[0]
+
+
+def _by_key(model: "type[Row]", related: tuple[str, ...], pk: Any) -> "models.QuerySet[Any]":
+    return _rows(model, related).filter(pk=pk)
+
+
+def _by_slug(model: "type[Row]", related: tuple[str, ...], name: Any) -> "models.QuerySet[Any]":
+    named: models.QuerySet[Any] = _rows(model, related).alias(_name=Replace("slug", models.Value("_"), models.Value("-")))
+    return named.filter(_name=name)
+
+
+def _rows(model: "type[Row]", related: tuple[str, ...]) -> "models.QuerySet[Any]":
+    rows: models.QuerySet[Any] = model.objects.select_related(*related) if related else model.objects.all()
+    return rows
 
 
 class Row(models.Model):

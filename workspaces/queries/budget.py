@@ -110,7 +110,11 @@ def _reached(now: Any) -> "QuerySet[Crossing]":
 
 
 def last_recount() -> Recount | None:
-    return next(iter(kept_query.ask(lambda: Recount.objects.select_related("asked_by").order_by("-created_at", "-pk")[:1])), None)
+    return next(iter(kept_query.ask(_newest_recount)), None)
+
+
+def _newest_recount() -> "QuerySet[Recount]":
+    return Recount.objects.select_related("asked_by").order_by("-created_at", "-pk")[:1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,13 @@ def bar_of(actor: Actor, rights: Rights, *, is_in_workspace: bool) -> Bar:
         return Bar([])
     kinds = tuple(_kinds(rights)) if is_in_workspace else ()
     decides = is_in_workspace and rights.allows(Permission.APPROVE, Kind.APPROVAL)
-
-    def build(user: Any, now: Any) -> "QuerySet[Any, Any]":
-        unseen, waiting = _told(user, kinds).filter(seen_at=None) if kinds else None, waiting_at(user, now) if decides else None
-        return entered_by_key(user).values_list("name", "slug", _number_of(unseen), _number_of(waiting))
-
-    rows = kept_query.ask(build, shape=(kinds, decides), user=actor.user.pk, now=timezone.now())
+    rows = kept_query.ask(_bar, kinds, decides, user=actor.user.pk, now=timezone.now())
     return Bar([(name, slug) for name, slug, _, _ in rows], *(rows[0][2:] if rows else ()))
+
+
+def _bar(kinds: tuple[str, ...], decides: bool, user: Any, now: Any) -> "QuerySet[Any, Any]":
+    unseen, waiting = _told(user, kinds).filter(seen_at=None) if kinds else None, waiting_at(user, now) if decides else None
+    return entered_by_key(user).values_list("name", "slug", _number_of(unseen), _number_of(waiting))
 
 
 def _number_of(rows: "QuerySet[Any] | None") -> Func | Value:

@@ -7,7 +7,11 @@ from workspaces.models import Objective
 
 
 def current_objective() -> Objective | None:
-    return next(iter(kept_query.ask(lambda: Objective.objects.select_related("benchmark").filter(is_current=True))), None)
+    return next(iter(kept_query.ask(_current)), None)
+
+
+def _current() -> "QuerySet[Objective]":
+    return Objective.objects.select_related("benchmark").filter(is_current=True)
 
 
 def earlier_objectives() -> "QuerySet[Objective]":

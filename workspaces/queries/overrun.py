@@ -35,11 +35,11 @@ class Overrun:
 
 def overruns(*, now: datetime, limit: int = 20) -> list[Overrun]:
     """Overruns of the week that runs, the newest first."""
-    return [Overrun(*row) for row in kept_query.ask(lambda now: _overruns(now)[:limit], shape=limit, now=now)]
+    return [Overrun(*row) for row in kept_query.ask(_overruns, limit, now=now)]
 
 
-def _overruns(now: Any) -> "QuerySet[Any, Any]":
+def _overruns(limit: int, now: Any) -> "QuerySet[Any, Any]":
     rows = LedgerEntry.objects.filter(
         act=Act.OVERRUN, credit__side=Side.SPENT, credit__window=Limit.Window.WEEK, credit__starts_at__lte=now, credit__ends_at__gt=now
     )
-    return rows.order_by("-created_at", "-pk").values_list("run_id", "run_label", "credit__unit", "amount", "created_at")
+    return rows.order_by("-created_at", "-pk").values_list("run_id", "run_label", "credit__unit", "amount", "created_at")[:limit]

@@ -15,10 +15,14 @@ from workspaces.windows import zone_names
 def find_workspace(text: str) -> Workspace | None:
     """The workspace that `text` names, as canonical id (`ws_…`), bare slug or UUID."""
     pk, slugs = ids.spellings(Workspace.prefix, text)
-    found: list[Workspace] = kept_query.ask(lambda pk: Workspace.objects.filter(pk=pk), pk=pk) if pk is not None else []
+    found: list[Workspace] = kept_query.ask(_of_key, pk=pk) if pk is not None else []
     for name in slugs:
         found = found or kept_query.ask(_of_name, name=name)
     return found[0] if found else None
+
+
+def _of_key(pk: Any) -> "QuerySet[Workspace]":
+    return Workspace.objects.filter(pk=pk)
 
 
 def _of_name(name: Any) -> "QuerySet[Workspace]":
