@@ -1,15 +1,14 @@
 """Withdrawing something and everything that rests on it, and taking that back (M9). Marks are written, nothing is changed or deleted."""
 
-from django.db.models import Q
 from django.utils import timezone
 
-from runs.models import Run, UndeclaredInput
+from runs.models import Evaluation, Run, UndeclaredInput
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
-from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, reached_by
+from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, fingerprint_of, reached_by
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Withdrawal, WithdrawnObject
 from workspaces.verbs import Verb
 
@@ -31,7 +30,7 @@ def withdraw(event: Draft, *, actor: Actor, subject: Node, label: str, reason: s
     reached = reached_by(subject)
     if not reached.is_whole:
         raise Refusal(f"More than {MOST_REACHED:,} things rest on {label}; withdraw what it was made into instead, one by one.")
-    if fingerprint and fingerprint != digest(sorted(f"{node.kind} {node.id.hex}" for node in reached.distance)):
+    if fingerprint and fingerprint != fingerprint_of(reached):
         raise Refusal("Something else rests on it since you looked. Look at it again before you confirm.")
     withdrawal = Withdrawal.objects.create(
         subject_kind=subject.kind, subject_id=subject.id, subject_label=label[:300], reason=given, withdrawn_by=actor.user
@@ -61,21 +60,24 @@ def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reaso
 
 
 def spread(event: Draft, run: Run) -> None:
-    """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, and a run
-    that has read something withdrawn without having declared it."""
+    """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, that of a run
+    that has read something withdrawn without having declared it, and what a run has measured on something withdrawn."""
     besides = UndeclaredInput.objects.filter(run=run).values_list("dataset_version", "artifact")
-    sources = {key for keys in besides for key in keys if key is not None}
-    marks = WithdrawnObject.objects.filter(withdrawal__undone_at=None).select_related("withdrawal")
-    found = list(marks.filter(Q(kind=NodeKind.RUN, object_id=run.pk) | Q(object_id__in=sources)).order_by("distance", "pk"))
+    read = {key for keys in besides for key in keys if key is not None}
+    scores = dict(Evaluation.objects.filter(run=run).values_list("pk", "contract_id"))
+    marks = WithdrawnObject.objects.filter(withdrawal__undone_at=None, object_id__in={run.pk, *read, *scores.values()})
+    found = list(marks.select_related("withdrawal").order_by("distance", "pk"))
     if not found:
         return
-    start = Node(NodeKind.RUN, run.pk)
-    made = walk([start], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
+    made = walk([Node(NodeKind.RUN, run.pk)], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
     for mark in found:
-        known = {(kind, key) for kind, key in mark.withdrawal.objects_marked.values_list("kind", "object_id")}
-        away = 0 if mark.object_id == run.pk else 2  # the reading stands between
-        fresh = {node: mark.distance + away + steps for node, steps in made.items() if (node.kind, node.id) not in known}
-        _mark(event, mark.withdrawal, fresh)
+        if mark.kind == NodeKind.CONTRACT:
+            reached = {Node(NodeKind.EVALUATION, pk): mark.distance + 1 for pk, contract in scores.items() if contract == mark.object_id}
+        else:
+            away = 0 if mark.object_id == run.pk else 2  # the reading stands between
+            reached = {node: mark.distance + away + steps for node, steps in made.items()}
+        known = set(mark.withdrawal.objects_marked.filter(object_id__in=[node.id for node in reached]).values_list("kind", "object_id"))
+        _mark(event, mark.withdrawal, {node: steps for node, steps in reached.items() if (node.kind.value, node.id) not in known})
 
 
 def _mark(event: Draft, withdrawal: Withdrawal, distance: dict[Node, int]) -> None:

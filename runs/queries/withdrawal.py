@@ -51,8 +51,7 @@ class Radius:
 
     @property
     def fingerprint(self) -> str:
-        """Names exactly these things: whoever confirms a withdrawal confirms this."""
-        return digest(sorted(f"{node.kind} {node.id.hex}" for node in self.reached.distance))
+        return fingerprint_of(self.reached)
 
 
 def find_subject(kind: str, text: str) -> tuple[Node, str]:
@@ -73,6 +72,11 @@ def find_subject(kind: str, text: str) -> tuple[Node, str]:
 def reached_by(subject: Node) -> Lineage:
     """The subject and all that rests on it, however far; `is_whole` is False beyond MOST_REACHED."""
     return walk([subject], Way.DOWN, along=CONTENT, most=MOST_REACHED)
+
+
+def fingerprint_of(reached: Lineage) -> str:
+    """Names exactly these things: whoever confirms a withdrawal confirms this."""
+    return digest(sorted(f"{node.kind} {node.id.hex}" for node in reached.distance))
 
 
 def radius(subject: Node, label: str) -> Radius:

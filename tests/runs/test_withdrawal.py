@@ -14,12 +14,21 @@ from runs.queries.lineage_edges import NodeKind
 from runs.queries.scoreboard import scoreboard
 from runs.queries.withdrawal import Radius, find_subject, radius
 from tests.factories_pages import client_of
-from tests.factories_registry import make_agent_version
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, watch
 from tests.runs.attempts import let_go
 from tests.runs.story import TELL, live_story, make_story_laboratory
 from workspaces.audit import Refusal
-from workspaces.models import AuditEvent, Benchmark, Dataset, DatasetVersion, EventPayload, Withdrawal, WithdrawnObject
+from workspaces.commands.benchmark import publish_contract
+from workspaces.models import (
+    AuditEvent,
+    Benchmark,
+    Dataset,
+    DatasetVersion,
+    EventPayload,
+    Withdrawal,
+    WithdrawnObject,
+)
 from workspaces.queries.chain import verify_chain
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,6 +59,19 @@ def board_of(laboratory: Laboratory) -> bytes:
     answer = client_of(laboratory.owner).get("/workspaces/lab/benchmarks/accuracy/csv/")
     assert answer.status_code == 200
     return b"".join(answer) if answer.streaming else answer.content
+
+
+def measure_on_holdout(laboratory: Laboratory) -> DatasetVersion:
+    """A contract that measures on a holdout, from now on."""
+    holdout = make_dataset_version(laboratory.owner, "unseen", role="holdout")
+    contract: dict[str, Any] = {"metric": "accuracy", "direction": "maximize", "holdout": holdout, "accepts_no_isolation_reason": "A test."}
+    publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), **contract)
+    return holdout
+
+
+def withdraw_holdout(laboratory: Laboratory, holdout: DatasetVersion) -> Withdrawal:
+    node, label = find_subject("dataset_version", holdout.public_id)
+    return withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong answers.")
 
 
 def leaders() -> list[Any]:
@@ -145,6 +167,29 @@ def test_what_a_run_makes_of_withdrawn_data_is_withdrawn_when_it_ends(laboratory
         assert window is not None
         assert window.slug == "self-play-window-1", "games of a withdrawn run were cut into a window"
         undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+        assert run.pk in leaders()
+
+
+def test_what_is_measured_on_a_withdrawn_holdout_leads_nothing(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    code = TELL + b"import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.02)\n"
+    code += b"tell(type='score', benchmark='accuracy', metric='accuracy', value=0.99)\n"
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "late", code=code, kind="evaluate", wall_seconds=60)
+        holdout = measure_on_holdout(laboratory)
+        run = launch(laboratory, agent="late", gpu_ms=HOUR)
+    dispatch(laboratory)
+    with laboratory.opened():
+        withdrawal = withdraw_holdout(laboratory, holdout)
+        assert leaders() == []
+    let_go(laboratory, run)
+    done = drive(laboratory, run)
+    assert done.status == "succeeded", done.reason
+    with laboratory.opened():
+        late = WithdrawnObject.objects.get(kind="evaluation", object_id=Evaluation.objects.get(run=run).pk)
+        assert (late.withdrawal, late.distance) == (withdrawal, 2)
+        assert not WithdrawnObject.objects.filter(kind="run", object_id=run.pk).exists(), "it has read nothing of it"
+        assert leaders() == []
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="They were right.")
         assert run.pk in leaders()
 
 
