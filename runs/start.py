@@ -92,7 +92,8 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a queued run wants, and was admitted on. `budget`: why the window that has begun meanwhile has no room for it; empty where it has."""
+    """What a queued run wants, and was admitted on. `budget`: why the window that has begun meanwhile has no room for it; empty where it has.
+    `withdrawn`: what it rests on and was withdrawn meanwhile; empty where nothing was."""
 
     slots: int
     isolation: str
@@ -100,6 +101,7 @@ class Asked:
     asked_by: str
     asker_may_launch: bool
     budget: str = ""
+    withdrawn: str = ""
 
 
 def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None) -> Waits | None:
@@ -107,6 +109,11 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None
     nobody else, whatever room there is."""
     if not run.asker_may_launch:
         return _only_it(f"{run.asked_by} may no longer launch runs here.", "Cancel it, or give the right back.")
+    if run.withdrawn:
+        return _only_it(
+            f"{run.withdrawn} was withdrawn, and it rests on that.",
+            "It starts once the withdrawal is undone; or cancel it and launch it on something else.",
+        )
     if run.isolation != room.isolation:
         return _only_it(
             f"{room.slug} now gives {room.isolation_words}, and the run was admitted on {run.isolation_words}.",

@@ -17,7 +17,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
-from runs.queries.start import conditions, rooms
+from runs.queries.start import Grounds, conditions, rooms, with_grounds
 from runs.start import Waits
 from workspaces import ids, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -53,7 +53,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
     workspace = lock_ledger()
-    run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by").get(pk=run.pk)
+    run = with_grounds(Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by")).get(pk=run.pk)
     item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
@@ -174,7 +174,7 @@ def _demand_start(run: Run, pool: Pool, workspace: Workspace) -> None:
     asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
     # Without what stands against windows that have begun since: on those the ledger decides, when it moves the reservation.
     now = replace(conditions(timezone.now(), frozenset(asker), workspace=workspace), stops=[])
-    waits = now.waits(run, run.isolation, rooms([pool])[pool.pk])
+    waits = now.waits(run, Grounds.of(run), rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)
 

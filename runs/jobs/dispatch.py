@@ -26,7 +26,7 @@ from runs.place import place_of
 from runs.pools.base import NoAnswer, Pool, PoolError, Status
 from runs.queries.order import order_of
 from runs.queries.share import turns
-from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, launchers, rooms
+from runs.queries.start import Grounds, conditions, launchers, rooms, with_grounds
 from runs.reservation import GRACE_SECONDS
 from runs.start import Holds, Room, Waits
 from workspaces import scope
@@ -66,7 +66,7 @@ def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
             after = (item.priority, item.position_key)
             if item.pool_id in full:
                 continue
-            waits = now.waits(item.run, item.isolation, room[item.pool_id]) or _claim(actor, item)
+            waits = now.waits(item.run, Grounds.of(item), room[item.pool_id]) or _claim(actor, item)
             if waits is None:
                 claimed += 1
                 if claimed == BATCH:
@@ -91,7 +91,7 @@ def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:
     if after is not None:
         priority, key = after
         waiting = waiting.filter(Q(priority__lt=priority) | Q(priority=priority, position_key__gt=key))
-    return list(waiting.annotate(isolation=ITS_RUN_ADMITTED_ON).order_by("-priority", "position_key")[:PAGE])
+    return list(with_grounds(waiting, run="run").order_by("-priority", "position_key")[:PAGE])
 
 
 def _with(item: QueueItem, room: dict[uuid.UUID, Room]) -> dict[uuid.UUID, Room]:

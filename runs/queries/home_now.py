@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL, RunStatus
 from runs.models import MetricSeries, Run, Watch
 from runs.queries.run_list import FAILURES, RunFilter, matching
-from runs.queries.start import ADMITTED_ON
+from runs.queries.start import with_grounds
 from workspaces import kept_query
 from workspaces.access import Actor
 from workspaces.models import Approval
@@ -130,7 +130,7 @@ def _under_way() -> "QuerySet[Run]":
 
 
 def _waiting() -> "QuerySet[Run]":
-    queue = _related().filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]).annotate(admitted_on=ADMITTED_ON)
+    queue = with_grounds(_related().filter(status__in=[R.QUEUED, R.AWAITING_APPROVAL]))
     return queue.order_by("-priority", "queued_at", "pk")[:ROWS_SHOWN]
 
 

@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 from runs.lifecycle import RunStatus
 from runs.models import Run
 from runs.queries.share import turns
-from runs.queries.start import ADMITTED_ON, Conditions, asked, conditions_under, launchers, rooms
+from runs.queries.start import Conditions, Grounds, asked, conditions_under, launchers, rooms, with_grounds
 from runs.start import Asked, Room, Waits, what_holds
 from workspaces import kept_query
 from workspaces.models import Pool
@@ -28,9 +28,9 @@ class Queued:
     now: Conditions
 
     def reason(self, run: Run) -> str:
-        """Why a run of the queue does not start yet; "" where it may, and only others go first. The run bears `admitted_on`."""
+        """Why a run of the queue does not start yet; "" where it may, and only others go first. The run is a row of `with_grounds`."""
         room = self.rooms.get(run.pool_id)
-        waits = self.now.waits(run, getattr(run, "admitted_on", ""), room) if room is not None else None
+        waits = self.now.waits(run, Grounds.of(run), room) if room is not None else None
         return waits.reason if waits else ""
 
     def stuck(self) -> Iterator[tuple[Waits, str, int]]:
@@ -49,8 +49,12 @@ def queued(limits: list[Standing], running: int) -> Queued:
     pools = Pool.objects.select_related("engine", "closed_by").in_bulk({pool for pool, *_ in rows})
     may_launch = launchers({asker for _, _, asker, *_ in rows})
     alike = [
-        (pool, asked(slots=slots, isolation=isolation, asked_by=name or username, may_launch=asker in may_launch), count)
-        for pool, slots, asker, isolation, name, username, count in rows
+        (
+            pool,
+            asked(slots=slots, isolation=isolation, asked_by=name or username, may_launch=asker in may_launch, withdrawn=withdrawn),
+            count,
+        )
+        for pool, slots, asker, isolation, withdrawn, name, username, count in rows
     ]
     now = conditions_under(limits, running, may_launch)
     if not pools:
@@ -59,6 +63,7 @@ def queued(limits: list[Standing], running: int) -> Queued:
 
 
 def _alike() -> "QuerySet[Any, Any]":
-    columns = ("pool", "slots", "requested_by", "admitted_on", "requested_by__display_name", "requested_by__username")
-    waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by().annotate(admitted_on=ADMITTED_ON).values_list(*columns)
-    return waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN]
+    columns = ("pool", "slots", "requested_by", "admitted_on", "withdrawn", "requested_by__display_name", "requested_by__username")
+    waiting = with_grounds(Run.objects.filter(status=RunStatus.QUEUED).order_by()).values_list(*columns)
+    alike: QuerySet[Any, Any] = waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN]
+    return alike

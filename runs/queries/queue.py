@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import QueueItem, Run
 from runs.queries.share import turns
-from runs.queries.start import ITS_RUN_ADMITTED_ON, conditions, launchers, rooms
+from runs.queries.start import Grounds, conditions, launchers, rooms, with_grounds
 from runs.start import Holds, Waits
 from workspaces import kept_query
 from workspaces.models import Pool, Workspace
@@ -51,7 +51,7 @@ def waiting_runs(limit: int = SHOWN) -> list[Waiting]:
     found = []
     for item in items:
         place = places[item.pool_id] = places.get(item.pool_id, 0) + 1
-        waits = now.waits(item.run, item.isolation, room[item.pool_id])
+        waits = now.waits(item.run, Grounds.of(item), room[item.pool_id])
         first = ahead.get(item.pool_id, 0)
         ahead[item.pool_id] = first + _goes_first(waits)
         found.append(_waiting(item, place, waits or _in_turn(first, item.pool)))
@@ -68,16 +68,16 @@ def waiting_of(run: Run, workspace: Workspace) -> Waiting | None:
     ahead = sum(count for _, count in kept_query.ask(_count_before, **stands))
     room = rooms([item.pool], says_ends=True)[item.pool_id]
     now = conditions(timezone.now(), launchers({item.run.requested_by_id}), workspace=workspace)
-    place, waits, first = ahead + 1, now.waits(item.run, item.isolation, room), 0
+    place, waits, first = ahead + 1, now.waits(item.run, Grounds.of(item), room), 0
     if waits is None:  # only others are in its way: other workspaces, whom the rule asks about last, or runs before it
         room = replace(room, turn=turns([item.pool.engine_id]).get(item.pool.engine_id))
-        waits = now.waits(item.run, item.isolation, room)
+        waits = now.waits(item.run, Grounds.of(item), room)
     if waits is None and place > 1:
         before = _before(**stands).order_by("-priority", "position_key")
         others = list(_items().filter(pk__in=before.values("pk")[:SHOWN]))
         may_launch = launchers({other.run.requested_by_id for other in others})
         now = replace(now, may_launch=may_launch)
-        first = place - 1 - sum(not _goes_first(now.waits(other.run, other.isolation, room)) for other in others)
+        first = place - 1 - sum(not _goes_first(now.waits(other.run, Grounds.of(other), room)) for other in others)
     return _waiting(item, place, waits or _in_turn(first, item.pool))
 
 
@@ -102,7 +102,7 @@ def _items() -> QuerySet[Any]:
         *(f"pool__engine__{name}" for name in ENGINE),
     ]
     related = QueueItem.objects.select_related("run__requested_by", "pool__engine", "pool__closed_by")
-    return related.only("run_id", "pool_id", "priority", "position_key", *shown).annotate(isolation=ITS_RUN_ADMITTED_ON)
+    return with_grounds(related.only("run_id", "pool_id", "priority", "position_key", *shown), run="run")
 
 
 def _goes_first(waits: Waits | None) -> bool:

@@ -4,31 +4,59 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
-from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Value
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Run
 from runs.queries.at_once import at_once_of, count_at_work
 from runs.queries.hold import queue_hold
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.lowered import Bound, amount_of, approved, bounds
 from runs.share import Turn
 from runs.start import Asked, AtOnce, Hold, Holds, Room, Waits, what_holds
 from workspaces import scope
 from workspaces.access import Kind, Permission
-from workspaces.models import Limit, Pool, Unit, Workspace
+from workspaces.models import Limit, Pool, Unit, WithdrawnObject, Workspace
 from workspaces.queries.member import people
 from workspaces.standings import CALENDAR, Standing, amount_words, standings
 from workspaces.units import duration
 
-ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "frozen"))  # the isolation that a run was admitted on
-ITS_RUN_ADMITTED_ON = KeyTextTransform("isolation", KeyTransform("pool", "run__frozen"))  # of a queue item
 SECOND = timedelta(seconds=1)
 NO_TURNS: Mapping[uuid.UUID, Turn] = {}
 STARTS_BY = [unit for unit in Unit if unit != Unit.STORAGE_BYTES]  # units whose limits keep runs from starting
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a queued run was admitted on, as `with_grounds` finds it. `withdrawn`: label of what of it was withdrawn since; empty where nothing
+    was."""
+
+    admitted_on: str
+    withdrawn: str
+
+    @classmethod
+    def of(cls, row: Model) -> "Grounds":
+        """Of a row of `with_grounds`."""
+        return cls(getattr(row, "admitted_on", ""), getattr(row, "withdrawn", ""))
+
+
+def with_grounds(rows: QuerySet[Any], *, run: str = "") -> QuerySet[Any]:
+    """Queued runs, or rows that name one as `run`, with what `Grounds` are made of, by no further query. A withdrawal of what a run reads has marked
+    the run, and one of a holdout the contract that measures it. JSON columns themselves are not loaded for it."""
+    at = f"{run}__" if run else ""
+    rested_on = Q(kind=NodeKind.RUN, object_id=OuterRef(f"{at}pk")) | Q(kind=NodeKind.CONTRACT, object_id=OuterRef(f"{at}contract"))
+    marks = WithdrawnObject.objects.filter(rested_on, withdrawal__undone_at=None).order_by("withdrawal__created_at")
+    found: QuerySet[Any] = rows.annotate(
+        admitted_on=KeyTextTransform("isolation", KeyTransform("pool", f"{at}frozen")),
+        withdrawn=Coalesce(Subquery(marks.values("withdrawal__subject_label")[:1]), Value("")),
+    )
+    return found
 
 
 def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid.UUID, Turn] = NO_TURNS) -> dict[uuid.UUID, Room]:
@@ -94,12 +122,11 @@ class Conditions:
     lowered: list[Bound] = field(default_factory=list)
     approved: frozenset[object] = frozenset()
 
-    def waits(self, run: Run, isolation: str, room: Room) -> Waits | None:
-        """Why a run does not start now; None where it may. `isolation` is what it was admitted on, of its frozen record, which lists do not
-        load."""
+    def waits(self, run: Run, grounds: Grounds, room: Room) -> Waits | None:
+        """Why a run does not start now; None where it may."""
         wants = asked(
-            slots=run.slots, isolation=isolation, asked_by=run.requested_by.label, may_launch=run.requested_by_id in self.may_launch,
-            budget=lacks_budget(run, self.stops),
+            slots=run.slots, isolation=grounds.admitted_on, asked_by=run.requested_by.label,
+            may_launch=run.requested_by_id in self.may_launch, budget=lacks_budget(run, self.stops), withdrawn=grounds.withdrawn,
         )  # fmt: skip
         waits = what_holds(wants, room, self.at_once, self.hold)
         if waits is not None and waits.holds == Holds.RUN:
@@ -128,7 +155,7 @@ def conditions_under(limits: list[Standing], running: int, may_launch: frozenset
     return Conditions(at_once_of(limits, running), may_launch, stops_of(limits), queue_hold(), lowered, approved(lowered))
 
 
-def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "") -> Asked:
+def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "", withdrawn: str = "") -> Asked:
     """What one run wants, or runs that are alike."""
     return Asked(
         slots=slots,
@@ -137,6 +164,7 @@ def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget
         asked_by=asked_by,
         asker_may_launch=may_launch,
         budget=budget,
+        withdrawn=withdrawn,
     )
 
 

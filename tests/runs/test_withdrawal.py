@@ -6,26 +6,36 @@ from typing import Any
 
 import pytest
 
+from runs.commands.approval import decide_approval
+from runs.commands.attempt import NotYet, start_attempt
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.home_scores import boards
+from runs.queries.home_waiting import queued
 from runs.queries.lineage import Node
 from runs.queries.lineage_edges import NodeKind
+from runs.queries.queue import waiting_of, waiting_runs
 from runs.queries.scoreboard import scoreboard
 from runs.queries.withdrawal import Radius, find_subject, radius
+from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, watch
 from tests.runs.attempts import let_go
 from tests.runs.story import TELL, live_story, make_story_laboratory
+from workspaces.access import Actor, Role
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
+from workspaces.commands.limit import set_limit
 from workspaces.models import (
+    Approval,
     AuditEvent,
     Benchmark,
     Dataset,
     DatasetVersion,
     EventPayload,
+    Limit,
+    Unit,
     Withdrawal,
     WithdrawnObject,
 )
@@ -125,6 +135,55 @@ def test_nothing_new_may_rest_on_it(laboratory: Laboratory, runs: dict[str, Run]
         assert launch(laboratory, agent="trainer", datasets=("self-play-window-1",)).pk
         with pytest.raises(Refusal, match="undone before"):
             undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+
+
+def test_what_waits_does_not_start_on_it_until_it_is_undone(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        run = launch(laboratory, agent="trainer", datasets=("self-play-window-1",), gpu_ms=HOUR)
+        behind = launch(laboratory, agent="trainer", gpu_ms=HOUR)
+        found = of_window()
+        withdrawal = withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.")
+        for waiting in (waiting_of(run, laboratory.workspace), waiting_runs()[0]):
+            assert waiting is not None
+            assert waiting.reason == "self-play-window-1@1 was withdrawn, and it rests on that."
+            assert waiting.needs_somebody
+        with pytest.raises(NotYet, match="self-play-window-1@1 was withdrawn"):
+            start_attempt(actor=Actor.system(job_id="test"), run=run)
+        [(stuck, _, count)] = queued([], 0).stuck()
+        assert ("self-play-window-1@1 was withdrawn" in stuck.reason, count) == (True, 1)
+    assert drive(laboratory, behind).status == "succeeded", "one behind it may pass"
+    with laboratory.opened():
+        assert Run.objects.get(pk=run.pk).status == "queued"
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good after all.")
+    assert drive(laboratory, run).status == "succeeded"
+
+
+def test_what_waits_to_be_measured_on_a_withdrawn_holdout_does_not_start(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        holdout = measure_on_holdout(laboratory)
+        run = launch(laboratory, agent="judge")
+        withdraw_holdout(laboratory, holdout)
+        waiting = waiting_of(run, laboratory.workspace)
+        assert waiting is not None
+        assert "was withdrawn, and it rests on that" in waiting.reason
+
+
+def test_an_approval_of_what_rests_on_it_admits_nothing(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        set_limit(
+            actor=laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=1, mode=Limit.Mode.APPROVAL, reason="Ask before."
+        )
+        run = launch(laboratory, agent="trainer", datasets=("self-play-window-1",), gpu_ms=HOUR)
+        asked = Approval.objects.get(subject_id=run.pk)
+        found = of_window()
+        assert run.pk in found.reached.of(NodeKind.RUN)
+        withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.")
+        approver = make_member(laboratory.workspace, Role.APPROVER)
+        with pytest.raises(Refusal, match="self-play-window-1@1 was withdrawn"):
+            decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
+        asked.refresh_from_db()
+        assert asked.status == "pending", "who asked may cancel, and the approver refuse"
+        assert Run.objects.get(pk=run.pk).status == "awaiting_approval"
 
 
 def test_who_confirms_confirms_what_was_looked_at(laboratory: Laboratory, runs: dict[str, Run]) -> None:
