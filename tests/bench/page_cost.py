@@ -140,11 +140,15 @@ def main(requests: int, *, is_profiled: bool) -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         run = launch(laboratory)
+        artifact = add_artifact(actor=laboratory.owner, run=run, path="model.json", content=b"{}", kind="model")
     client = client_of(laboratory.owner)
     client.defaults["SERVER_NAME"] = "localhost"
     pages = {
         "agent (one object)": "/workspaces/lab/agents/worker/",
         "dataset (one object)": "/workspaces/lab/datasets/table/",
+        "benchmark (one object)": "/workspaces/lab/benchmarks/accuracy/",
+        "pool (one object)": "/workspaces/lab/pools/local/",
+        "artifact (one object)": f"/workspaces/lab/artifacts/{artifact.public_id}/",
         "run (one object)": f"/workspaces/lab/runs/{run.public_id}/",
         "home": "/workspaces/lab/",
         "runs": "/workspaces/lab/runs/",
