@@ -32,7 +32,7 @@ from runs.pools.lines import PIECE_BYTES, BadLine, BadLines, Point, parse_events
 from runs.pools.sampling import PREFIX
 from runs.queries.secret import redactor_of
 from runs.redaction import Redactor
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.audit import plain
 
 MAX_SERIES = 1000  # keys of metrics a run may have; the rest is counted as bad lines
@@ -159,7 +159,8 @@ def is_too_deep(value: object) -> bool:
 def _follow(place: Pool, attempt: Attempt, name: str, take: Take, to_end: bool) -> bool:
     workspace, redactor = scope.current_id().hex, None
     for _ in range(MAX_PIECES):
-        offset = Watch.objects.values_list(f"{name}_offset", flat=True).get(attempt=attempt)
+        [known] = kept_query.rows(Watch, attempt=attempt)
+        offset = getattr(known, f"{name}_offset")
         chunk, fault = b"", ""
         if offset >= MAX_FILE_BYTES:
             fault = f"more than {MAX_FILE_BYTES // 2**20} MB; what follows was not taken in"

@@ -5,12 +5,14 @@ Every function locks the ledger of the open workspace first, so that no two comm
 """
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Max, Min
+from django.db.models import Max, Min, QuerySet
 
-from workspaces import scope
+from workspaces import kept_query, kept_write, scope
 from workspaces.audit import Draft
 from workspaces.models import LedgerAccount, LedgerEntry, Limit, Workspace
 from workspaces.windows import Window, month_of, week_of
@@ -37,10 +39,35 @@ class Accounts:
         """What runs have spent or been promised."""
         return self.spent.balance + self.reserved.balance
 
-    @property
-    def free_side(self) -> LedgerAccount:
+    def free_side(self, limits: "Limits") -> LedgerAccount:
         """Where a promise comes from and goes back to: what is available, or the source where no limit funds the window."""
-        return self.source if funding(self.source.unit, self.source.window) is None else self.available
+        return self.source if limits.funding(self.source.window) is None else self.available
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one unit: amounts by window and mode. They stand as long as the ledger is locked."""
+
+    amounts: dict[tuple[str, str], int]
+
+    def stop(self, window: str) -> int | None:
+        return self.amounts.get((window, Limit.Mode.STOP))
+
+    def funding(self, window: str) -> int | None:
+        """What a window is given: its hard stop, else what needs approval, else what warns; None without a limit."""
+        given = (self.amounts.get((window, mode)) for mode in (Limit.Mode.STOP, Limit.Mode.APPROVAL, Limit.Mode.WARN))
+        return next((amount for amount in given if amount is not None), None)
+
+    def __contains__(self, window: object) -> bool:
+        return any(window == one for one, _ in self.amounts)
+
+
+def limits_of(unit: str) -> Limits:
+    return Limits({(window, mode): amount for window, mode, amount in kept_query.ask(_limits, unit=unit)})
+
+
+def _limits(unit: Any) -> "QuerySet[Any, Any]":
+    return Limit.objects.filter(unit=unit).values_list("window", "mode", "amount")
 
 
 def window_at(workspace: Workspace, window: str, now: datetime) -> Window:
@@ -48,10 +75,9 @@ def window_at(workspace: Workspace, window: str, now: datetime) -> Window:
 
     A window that is open runs to its end although zone or first day of the week were changed since; the next one leads on from there.
     """
+    for starts_at, ends_at in kept_query.ask(_spans, window=window, now=now):
+        return Window(starts_at, ends_at)
     accounts = LedgerAccount.objects.filter(window=window, side=Side.SOURCE)
-    current = accounts.filter(starts_at__lte=now, ends_at__gt=now).first()
-    if current is not None:
-        return Window(current.starts_at, current.ends_at)
     zone = workspace.zone or "UTC"
     computed = week_of(now, zone, workspace.week_start) if window == Limit.Window.WEEK else month_of(now, zone)
     before = accounts.filter(ends_at__lte=now).aggregate(end=Max("ends_at"))["end"]
@@ -59,23 +85,49 @@ def window_at(workspace: Workspace, window: str, now: datetime) -> Window:
     return Window(max(computed.starts_at, before or computed.starts_at), min(computed.ends_at, after or computed.ends_at))
 
 
-def funding(unit: str, window: str) -> int | None:
-    """What a window is given: its hard stop, else what needs approval, else what warns; None without a limit."""
-    amounts = dict(Limit.objects.filter(unit=unit, window=window).values_list("mode", "amount"))
-    return next((amounts[mode] for mode in (Limit.Mode.STOP, Limit.Mode.APPROVAL, Limit.Mode.WARN) if mode in amounts), None)
+def _spans(window: Any, now: Any) -> "QuerySet[Any, Any]":
+    opened = LedgerAccount.objects.filter(window=window, side=Side.SOURCE, starts_at__lte=now, ends_at__gt=now)
+    return opened.order_by("pk").values_list("starts_at", "ends_at")[:1]
 
 
 def lock_ledger() -> Workspace:
     """Lock the ledger of the open workspace until the command commits. The workspace's own row stands for it; `no_key` leaves those in
     peace who only add rows that point at the workspace."""
-    return Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    workspace: Workspace
+    [workspace] = kept_query.ask(_ledger, key=scope.current_id())
+    return workspace
+
+
+def _ledger(key: Any) -> "QuerySet[Workspace]":
+    return Workspace.objects.select_for_update(no_key=True).filter(pk=key)
 
 
 def locked(unit: str, window: str, starts_at: datetime) -> Accounts | None:
     """The accounts of the window that starts then, or None where none was opened."""
-    rows = LedgerAccount.objects.select_for_update(no_key=True).filter(unit=unit, window=window, starts_at=starts_at).order_by("side")
-    sides = {row.side: row for row in rows}
-    return Accounts(sides[Side.SOURCE], sides[Side.AVAILABLE], sides[Side.RESERVED], sides[Side.SPENT]) if sides else None
+    return _by_window(kept_query.ask(_accounts, unit=unit, window=window, starts_at=starts_at)).get(window)
+
+
+def locked_at(unit: str, moment: datetime) -> dict[str, Accounts]:
+    """The accounts of the week and of the month that are open at the moment, as far as they were opened, by window."""
+    return _by_window(kept_query.ask(_open_accounts, unit=unit, moment=moment))
+
+
+def _accounts(**of: Any) -> "QuerySet[LedgerAccount]":
+    return LedgerAccount.objects.select_for_update(no_key=True).filter(**of).order_by("side")
+
+
+def _open_accounts(unit: Any, moment: Any) -> "QuerySet[LedgerAccount]":
+    return _accounts(unit=unit, starts_at__lte=moment, ends_at__gt=moment).order_by("window", "side")
+
+
+def _by_window(rows: "Iterable[LedgerAccount]") -> dict[str, Accounts]:
+    windows: dict[str, dict[str, LedgerAccount]] = {}
+    for row in rows:
+        windows.setdefault(row.window, {})[row.side] = row
+    return {
+        window: Accounts(sides[Side.SOURCE], sides[Side.AVAILABLE], sides[Side.RESERVED], sides[Side.SPENT])
+        for window, sides in windows.items()
+    }
 
 
 def open_window(event: Draft, unit: str, window: str, now: datetime) -> Accounts:
@@ -87,10 +139,10 @@ def open_window(event: Draft, unit: str, window: str, now: datetime) -> Accounts
         return accounts
     sides = (Side.SOURCE, Side.AVAILABLE, Side.RESERVED, Side.SPENT)
     rows = [LedgerAccount(unit=unit, window=window, starts_at=span.starts_at, ends_at=span.ends_at, side=side) for side in sides]
-    LedgerAccount.objects.bulk_create(rows)
+    kept_write.insert(rows)
     event.created(*rows)
     accounts = Accounts(*rows)
-    fund(event, accounts, funding(unit, window), reason="the window begins")
+    fund(event, accounts, limits_of(unit).funding(window), reason="the window begins")
     return accounts
 
 
@@ -122,8 +174,8 @@ def transfer(
     event.changing(debit, credit)
     debit.balance -= amount
     credit.balance += amount
-    debit.save(update_fields=["balance"])
-    credit.save(update_fields=["balance"])
+    kept_write.update(debit, ["balance"])
+    kept_write.update(credit, ["balance"])
     entry = LedgerEntry(debit=debit, credit=credit, amount=amount, act=act, run_id=run_id, run_label=run_label[:200], reason=reason[:1000])
-    entry.save(force_insert=True)
+    kept_write.insert([entry])
     event.created(entry)

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
 
-from workspaces import ids, scope
+from workspaces import ids, kept_query, kept_write, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
 from workspaces.verbs import Verb
@@ -23,6 +23,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 NOTHING_YET = "0" * 64
+FEW = 8  # rows of one table, as most commands change them: their query is kept
 
 
 class Denied(PermissionError):
@@ -115,7 +116,7 @@ class Draft:
         before = {name: getattr(row, name) for name in values}
         for name, value in values.items():
             setattr(row, name, value)
-        row.save(update_fields=list(values))
+        kept_write.update(row, list(values))
         self.note(row, {name: (before[name], value) for name, value in values.items()})
 
     def note(self, row: models.Model, changed: Mapping[str, tuple[Any, Any]]) -> None:
@@ -213,7 +214,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
     """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless.
 
     Under that lock the workspace's status is final: what began before the workspace was archived raises Archived here."""
-    head = AuditHead.objects.select_for_update(no_key=True).first() or AuditHead.objects.create()
+    head = next(iter(kept_query.ask(_head)), None) or AuditHead.objects.create()
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT transaction_timestamp(), {_IS_ARCHIVED}", [scope.current_id()])
         now, is_archived = cursor.fetchone()
@@ -258,10 +259,11 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
         for position, subject in enumerate(draft.subjects)
     ]
     event.hash = event_hash(event, subjects)
-    event.save(force_insert=True)
-    EventPayload.objects.create(event=event, salt=salt, body=body)
-    EventSubject.objects.bulk_create(subjects)
-    AuditHead.objects.filter(pk=head.pk).update(sequence=event.sequence, hash=event.hash)
+    head.sequence, head.hash = event.sequence, event.hash
+    kept_write.insert([event])
+    kept_write.insert([EventPayload(event=event, created_at=now, salt=salt, body=body)])
+    kept_write.insert(subjects)
+    kept_write.update(head, ["sequence", "hash"])
     return event
 
 
@@ -297,9 +299,25 @@ def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:
         keys.setdefault(type(row), set()).add(row.pk)
     hashes = {}
     for model, wanted in keys.items():
-        for stored in model._base_manager.filter(pk__in=wanted).values():
+        for stored in _stored(model, wanted):
             hashes[stored[model._meta.pk.attname]] = digest({name: plain(value) for name, value in stored.items()})
     return hashes
+
+
+def _stored(model: type[models.Model], wanted: set[Any]) -> Iterable[dict[str, Any]]:
+    """The rows as the database holds them."""
+    if len(wanted) > FEW:
+        return model._base_manager.filter(pk__in=wanted).values()
+    keys = {f"key_{number}": key for number, key in enumerate(wanted)}
+    return kept_query.ask(_by_keys, model, **keys)
+
+
+def _by_keys(model: type[models.Model], **keys: Any) -> "models.QuerySet[Any, dict[str, Any]]":
+    return model._base_manager.filter(pk__in=list(keys.values())).values()
+
+
+def _head() -> "models.QuerySet[AuditHead]":
+    return AuditHead.objects.select_for_update(no_key=True)
 
 
 def digest(value: Any) -> str:

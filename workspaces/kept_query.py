@@ -7,14 +7,17 @@ which `Key("name")` stands for every value that differs from one request to the 
 import uuid
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Model, QuerySet
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators  # type: ignore[attr-defined]  # the stubs leave it out
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError
 
 from workspaces import scope
+
+M = TypeVar("M", bound=Model)
 
 WORKSPACE = "workspace of the open scope"
 
@@ -38,8 +41,10 @@ class _Kept:
         self.sql, parameters = self.compiler.as_sql()
         self.parameters = [_named(value, workspace_id) for value in parameters]
         self.columns = [column for column, _, _ in self.compiler.select]
+        self.converters = self.compiler.get_converters(self.columns)
         self.makes_models = issubclass(queryset._iterable_class, ModelIterable)
         query = queryset.query
+        self.locks = query.select_for_update
         named = issubclass(queryset._iterable_class, ValuesIterable)
         self.keys = [*query.values_select, *query.annotation_select] if named else []
         if self.makes_models:
@@ -51,12 +56,13 @@ class _Kept:
             self.annotations = dict(self.compiler.annotation_col_map)
 
     def rows(self, keys: Mapping[str, Any]) -> list[Any]:
+        if self.locks and not connection.in_atomic_block:
+            raise TransactionManagementError("Rows are locked inside a transaction.")  # as the ORM has it
         values = [self._value(value, keys) for value in self.parameters]
         with connection.cursor() as cursor:
             cursor.execute(self.sql, values)
             found = cursor.fetchall()
-        converters = self.compiler.get_converters(self.columns)
-        rows = [tuple(row) for row in self.compiler.apply_converters(found, converters)] if converters else found
+        rows = [tuple(row) for row in self.compiler.apply_converters(found, self.converters)] if self.converters else found
         if self.keys:
             return [dict(zip(self.keys, row, strict=True)) for row in rows]
         return [self._object(row) for row in rows] if self.makes_models else rows
@@ -81,20 +87,50 @@ _kept: dict[tuple[Hashable, ...], _Kept] = {}
 def ask(build: Callable[..., "QuerySet[Any, Any]"], *shape: Hashable, **keys: Any) -> list[Any]:
     """Rows of `build(*shape, **keys)`: models, dicts where it ends in `values`, tuples in `values_list`.
 
-    `build` is called once for each `shape`, with a Key for each of the values, and what it makes is sent again and again. So it has to be a
-    function of a module: one that is made inside another may have taken a value of one request along, and the next asker would be answered with
-    that. TypeError for such a one, and where a key or a time got into the query all the same.
+    `build` is called once for each `shape` and set of keys, with a Key for each of the values, and what it makes is sent again and again. So it
+    has to be a function of a module: one that is made inside another may have taken a value of one request along, and the next asker would be
+    answered with that. TypeError for such a one, and where a key or a time got into the query all the same.
     """
     if "<" in build.__qualname__:
         raise TypeError(f"{build.__qualname__} is made inside another function; a kept query is built by a function of a module.")
     opened = scope.current() if scope.is_open() else None
     if opened is not None and opened.shared is not None:
         return list(build(*shape, **keys))  # narrowed to one object by the manager
-    kept = _kept.get((build, *shape))
+    form = (build, shape, tuple(keys))
+    kept = _kept.get(form)
     if kept is None:
         made = build(*shape, **{name: Key(name) for name in keys})
-        kept = _kept[(build, *shape)] = _Kept(made, opened.workspace_id if opened else None)
+        kept = _kept[form] = _Kept(made, opened.workspace_id if opened else None)
     return kept.rows(keys)
+
+
+def rows(
+    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), first: bool = False,
+    **lookups: Any,
+) -> "list[M]":  # fmt: skip
+    """Rows of a model whose columns have these values, as `filter(**lookups)` finds them: a kept query without a function of its own. Rows are
+    given as rows or as keys; nothing is looked for by None (`…__isnull` is a look-up like any). `locks` names what is locked, "self" and
+    related rows."""
+    fixed = tuple((name, value) for name, value in lookups.items() if name.endswith("__isnull"))
+    values = {name: getattr(value, "pk", value) for name, value in lookups.items() if not name.endswith("__isnull")}
+    if None in values.values():
+        raise TypeError("Nothing equals NULL; look for `…__isnull`.")
+    found: list[M] = ask(_filtered, model, related, order_by, locks, fixed, first, **values)
+    return found
+
+
+def _filtered(
+    model: Any, related: tuple[str, ...], order_by: tuple[str, ...], locks: tuple[str, ...], fixed: tuple[tuple[str, Any], ...], first: bool,
+    **values: Any,
+) -> "QuerySet[Any, Any]":  # fmt: skip
+    found: QuerySet[Any, Any] = model.objects.filter(**values, **dict(fixed))
+    if related:
+        found = found.select_related(*related)
+    if order_by:
+        found = found.order_by(*order_by)
+    if locks:
+        found = found.select_for_update(of=locks, no_key=True)
+    return found[:1] if first else found
 
 
 def _named(value: Any, workspace_id: uuid.UUID | None) -> Any:

@@ -9,11 +9,12 @@ nothing is available, and promises come from the source, so that accounts add up
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
-from workspaces import scope
-from workspaces.accounts import Accounts, Act, Side, lock_ledger, locked, open_window, transfer, window_at
+from workspaces import kept_query, scope
+from workspaces.accounts import Accounts, Act, Limits, Side, limits_of, lock_ledger, locked, locked_at, open_window, transfer, window_at
 from workspaces.audit import Draft, Refusal
 from workspaces.models import ExternalSpend, LedgerAccount, LedgerEntry, Limit, Unit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
@@ -34,14 +35,16 @@ def reserve(event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_labe
     DoesNotFit then, ValueError for a negative amount.
     """
     _not_negative(amount)
-    per_run = Limit.objects.filter(unit=unit, window=Limit.Window.RUN, mode=Limit.Mode.STOP).first()
-    if per_run is not None and amount > per_run.amount:
-        raise DoesNotFit(f"{amount_words(amount, unit)} are asked for; a run may have {amount_words(per_run.amount, unit)}. Ask for less.")
-    windows = _windows(event, unit, now)
+    lock_ledger()
+    limits = limits_of(unit)
+    per_run = limits.stop(Limit.Window.RUN)
+    if per_run is not None and amount > per_run:
+        raise DoesNotFit(f"{amount_words(amount, unit)} are asked for; a run may have {amount_words(per_run, unit)}. Ask for less.")
+    windows = _windows(event, unit, now, limits)
     for accounts in windows:
-        _stop_unless_it_fits(accounts, amount, now)
+        _stop_unless_it_fits(accounts, amount, now, limits)
     for accounts in windows:
-        transfer(event, accounts.free_side, accounts.reserved, amount, Act.RESERVE, run_id=run_id, run_label=run_label)
+        transfer(event, accounts.free_side(limits), accounts.reserved, amount, Act.RESERVE, run_id=run_id, run_label=run_label)
     return windows[0].window.starts_at
 
 
@@ -65,9 +68,9 @@ def settle(
     _not_negative(spent)
     spent -= entered(unit, run_id)
     within, overrun = min(spent, reserved), max(0, spent - reserved)
-    held = _held(event, unit, reserved, run_id, window_start)
+    held, limits = _held(event, unit, reserved, run_id, window_start), limits_of(unit)
     for accounts in held:
-        free_side = accounts.free_side  # asks which limit funds the window
+        free_side = accounts.free_side(limits)
         for debit, credit, amount, act in (
             (accounts.reserved, accounts.spent, within, Act.SPEND),
             (accounts.reserved, free_side, reserved - within, Act.RELEASE),
@@ -81,11 +84,14 @@ def settle(
 def enter(event: Draft, *, unit: str, amount: int, when: datetime, run_id: uuid.UUID | None, run_label: str, reason: str) -> None:
     """Enter what was spent beside labsite in the windows of `when`; below 0 takes back what was entered so. It has happened, so no limit
     refuses it. Raises Refusal where more would be taken back than is spent there."""
-    windows = _windows(event, unit, when)
+    lock_ledger()
+    limits = limits_of(unit)
+    windows = _windows(event, unit, when, limits)
     for accounts in windows:
         if accounts.spent.balance + amount < 0:
             raise Refusal("The window has less spent than this would take back.")
-        debit, credit = (accounts.free_side, accounts.spent) if amount > 0 else (accounts.spent, accounts.free_side)
+        free_side = accounts.free_side(limits)
+        debit, credit = (free_side, accounts.spent) if amount > 0 else (accounts.spent, free_side)
         transfer(event, debit, credit, abs(amount), Act.EXTERNAL, run_id=run_id, run_label=run_label, reason=reason)
     note_crossings(event, windows)
 
@@ -111,10 +117,10 @@ def move(
     if not ended:
         return Carried(reserved, window_start)
     used = min(max(0, spent - entered(unit, run_id)), reserved)
-    rest, starts_at = reserved - used, window_start
+    rest, starts_at, limits = reserved - used, window_start, limits_of(unit)
     pairs = [(old, open_window(event, unit, old.source.window, now)) for old in ended]
     for _, new in pairs:
-        _stop_unless_it_fits(new, rest, now)
+        _stop_unless_it_fits(new, rest, now, limits)
     for accounts in held:
         transfer(
             event,
@@ -129,8 +135,8 @@ def move(
     note_crossings(event, held if used else [])
     for old, new in pairs:
         for debit, credit, reason in (
-            (old.reserved, old.free_side, "into the next window"),
-            (new.free_side, new.reserved, "from the window before"),
+            (old.reserved, old.free_side(limits), "into the next window"),
+            (new.free_side(limits), new.reserved, "from the window before"),
         ):
             transfer(event, debit, credit, rest, Act.MOVE, run_id=run_id, run_label=run_label, reason=reason)
         if old.source.window == Limit.Window.WEEK:
@@ -140,8 +146,12 @@ def move(
 
 def entered(unit: str, run_id: uuid.UUID) -> int:
     """What of a run's spending stands in the ledger already, as its weeks have it."""
+    return sum(amount for (amount,) in kept_query.ask(_spends, run_id=run_id, unit=unit))
+
+
+def _spends(run_id: Any, unit: Any) -> "QuerySet[Any, Any]":
     spends = LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit, debit__window=Limit.Window.WEEK, act=Act.SPEND)
-    return spends.aggregate(total=Sum("amount"))["total"] or 0
+    return spends.values_list("amount")
 
 
 def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
@@ -154,6 +164,7 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
     if locked(unit, Limit.Window.MONTH, span.starts_at) is not None:
         return
     month = open_window(event, unit, Limit.Window.MONTH, now)
+    free_side = month.free_side(limits_of(unit))
     weekly = LedgerEntry.objects.filter(debit__unit=unit, debit__window=Limit.Window.WEEK)
     promised: dict[tuple[uuid.UUID, str], int] = {}
     for side, sign in (("credit", 1), ("debit", -1)):
@@ -161,38 +172,37 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
         for run_id, label, amount in rows.order_by().values_list("run_id", "run_label").annotate(total=Sum("amount")):
             promised[run_id, label] = promised.get((run_id, label), 0) + sign * amount
     for (run_id, label), amount in promised.items():
-        transfer(
-            event, month.free_side, month.reserved, amount, Act.RESERVE, run_id=run_id, run_label=label, reason="promised before the limit"
-        )
+        transfer(event, free_side, month.reserved, amount, Act.RESERVE, run_id=run_id, run_label=label, reason="promised before the limit")
     spent = weekly.filter(act__in=(Act.SPEND, Act.OVERRUN), credit__ends_at__gt=span.starts_at, created_at__gte=span.starts_at)
     total = spent.aggregate(total=Sum("amount"))["total"] or 0
     if unit == Unit.API_MICROS:  # each line beside what takes it back
         outside = ExternalSpend.objects.filter(spent_at__gte=span.starts_at, spent_at__lt=span.ends_at)
         total += outside.aggregate(total=Sum("amount_micros"))["total"] or 0
-    transfer(event, month.free_side, month.spent, total, Act.SPEND, reason="spent this month before the limit")
+    transfer(event, free_side, month.spent, total, Act.SPEND, reason="spent this month before the limit")
 
 
-def _windows(event: Draft, unit: str, moment: datetime) -> list[Accounts]:
+def _windows(event: Draft, unit: str, moment: datetime, limits: Limits) -> list[Accounts]:
     """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end. One that lies before
     a month that is kept stays unkept: what its weeks have seen is not in it, and could not be taken from it."""
-    week = open_window(event, unit, Limit.Window.WEEK, moment)
-    month = locked(unit, Limit.Window.MONTH, window_at(lock_ledger(), Limit.Window.MONTH, moment).starts_at)
-    if month is None and Limit.objects.filter(unit=unit, window=Limit.Window.MONTH).exists():
+    opened = locked_at(unit, moment)
+    week = opened.get(Limit.Window.WEEK) or open_window(event, unit, Limit.Window.WEEK, moment)
+    month = opened.get(Limit.Window.MONTH)
+    if month is None and Limit.Window.MONTH in limits:
         is_before = LedgerAccount.objects.filter(unit=unit, window=Limit.Window.MONTH, starts_at__gt=moment).exists()
         month = None if is_before else open_window(event, unit, Limit.Window.MONTH, moment)
     return [week] if month is None else [week, month]
 
 
-def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime) -> None:
+def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime, limits: Limits) -> None:
     unit, window = accounts.source.unit, accounts.source.window
-    stop = Limit.objects.filter(unit=unit, window=window, mode=Limit.Mode.STOP).first()
+    stop = limits.stop(window)
     total = accounts.committed + amount
-    if stop is None or amount == 0 or total <= stop.amount:
+    if stop is None or amount == 0 or total <= stop:
         return
     zone = Workspace.objects.values_list("zone", flat=True).get(pk=scope.current_id()) or "UTC"
-    over, until = amount_words(total - stop.amount, unit), words(accounts.window.ends_at, zone, now)
+    over, until = amount_words(total - stop, unit), words(accounts.window.ends_at, zone, now)
     raise DoesNotFit(
-        f"{amount_words(amount, unit)} more would make {amount_words(total, unit)} of {amount_words(stop.amount, unit)} "
+        f"{amount_words(amount, unit)} more would make {amount_words(total, unit)} of {amount_words(stop, unit)} "
         f"{SPANS[Limit.Window(window)].replace('a ', 'this ')}. Free up {over}, wait until {until}, or ask for an increase."
     )
 
@@ -203,19 +213,25 @@ def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_star
     lock_ledger()
     _not_negative(reserved)
     held: dict[tuple[str, datetime], int] = {}
-    for entry in LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit).select_related("debit", "credit"):
-        for account, change in ((entry.debit, -entry.amount), (entry.credit, entry.amount)):
-            if account.side == Side.RESERVED:
-                held[account.window, account.starts_at] = held.get((account.window, account.starts_at), 0) + change
+    for amount, debit, taken_at, credit, given_at, window in kept_query.ask(_moves, run_id=run_id, unit=unit):
+        for side, starts_at, change in ((debit, taken_at, -amount), (credit, given_at, amount)):
+            if side == Side.RESERVED:
+                held[window, starts_at] = held.get((window, starts_at), 0) + change
     held = {key: amount for key, amount in held.items() if amount}
     if not held and reserved == 0:
         if window_start is None:
             raise ValueError(f"Run {run_id} was promised nothing of {unit}, and in no window.")
-        return _windows(event, unit, window_start)
+        return _windows(event, unit, window_start, limits_of(unit))
     if set(held.values()) != {reserved}:
         raise ValueError(f"The ledger does not hold {reserved} of {unit} for run {run_id}, but {sorted(held.values())}.")
     found = [locked(unit, *key) for key in sorted(held, key=lambda key: CALENDAR.index(Limit.Window(key[0])))]
     return [accounts for accounts in found if accounts is not None]
+
+
+def _moves(run_id: Any, unit: Any) -> "QuerySet[Any, Any]":
+    """What was moved for a run; both accounts of a move are of one window's kind."""
+    of_run = LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit)
+    return of_run.values_list("amount", "debit__side", "debit__starts_at", "credit__side", "credit__starts_at", "debit__window")
 
 
 def _not_negative(amount: int) -> None:

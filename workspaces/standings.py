@@ -56,7 +56,8 @@ def standings(
     How many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out. `workspace` is the open one,
     where a page has it at hand.
     """
-    workspace = workspace or Workspace.objects.get(pk=scope.current_id())
+    if workspace is None:
+        [workspace] = kept_query.rows(Workspace, pk=scope.current_id())
     wanted = tuple(sorted(Unit if units is None else units))
     limits: list[Limit] = kept_query.ask(_limits, wanted)
     windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -19,7 +19,7 @@ from runs.pools.base import Exit
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
 from runs.queries.start import Grounds, conditions, rooms, with_grounds
 from runs.start import Waits
-from workspaces import ids, ledger, scope
+from workspaces import ids, kept_query, kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
@@ -53,26 +53,27 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
     workspace = lock_ledger()
-    run = with_grounds(Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by")).get(pk=run.pk)
-    item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
+    [run] = kept_query.ask(_waiting, key=run.pk)
+    item = next(iter(kept_query.rows(QueueItem, run=run, locks=("self",))), None)
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
     # The engine's row is locked: its places hold until the commit.
-    pool = Pool.objects.select_for_update(of=("engine",), no_key=True).select_related("engine", "closed_by").get(pk=run.pool_id)
+    [pool] = kept_query.rows(Pool, pk=run.pool_id, related=("engine", "closed_by"), locks=("engine",))
     _demand_start(run, pool, workspace)
     _into_window(event, run)
     approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
     attempt_id = ids.uuid7()
-    number = (Attempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0) + 1
-    epoch = Installation.objects.get(is_current=True).epoch
-    attempt = Attempt.objects.create(
-        id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
+    number = 1 + max((last.number for last in kept_query.rows(Attempt, run=run, order_by=("-number",), first=True)), default=0)
+    [installation] = kept_query.rows(Installation, is_current=True)
+    attempt = Attempt(
+        id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{installation.epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
     )
+    kept_write.insert([attempt])
     _take_slots(pool.engine, attempt, run.slots)
     lease_until = Now() + timedelta(seconds=Watch.LEASE_SECONDS)
     Watch.objects.create(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)
-    run_token = Token.objects.create(
+    run_token = Token(
         id=token_id(attempt),
         kind=Token.Kind.RUN,
         holder_id=run.requested_by_id,
@@ -82,6 +83,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
         run_id=run.pk,
         expires_at=timezone.now() + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK,
     )
+    kept_write.insert([run_token])
     event.deleting(item)
     item.delete()
     move(event, run, RunStatus.STARTING)
@@ -102,7 +104,7 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
     event.change(attempt, status=AttemptStatus.RUNNING, started_at=started_at or now)
     until = now + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK
     # One that waited long in its engine's queue needs its token for as long as any other.
-    for waited in Token.objects.filter(pk=token_id(attempt), expires_at__lt=until - TOKEN_SLACK / 2):
+    for waited in kept_query.rows(Token, pk=token_id(attempt), expires_at__lt=until - TOKEN_SLACK / 2):
         event.change(waited, expires_at=until)
     if run.status == RunStatus.STARTING:
         move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now)
@@ -155,17 +157,22 @@ def locked(attempt: Attempt, *, locks_ledger: bool = True) -> tuple[Run, Attempt
     A command that touches neither the ledger nor other runs can do without its lock."""
     if locks_ledger:
         lock_ledger()
-    run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("agent_version", "pool").get(pk=attempt.run_id)
-    return run, Attempt.objects.select_for_update(no_key=True).get(pk=attempt.pk)
+    [run] = kept_query.rows(Run, pk=attempt.run_id, related=("agent_version", "pool"), locks=("self",))
+    [attempt] = kept_query.rows(Attempt, pk=attempt.pk, locks=("self",))
+    return run, attempt
 
 
 def _held(attempt: Attempt, fence: int, *, locks_ledger: bool = True) -> tuple[Run, Attempt]:
     """As `locked`, for one who works on the attempt under a lease. Raises TakenOver where that is not the latest."""
     run, attempt = locked(attempt, locks_ledger=locks_ledger)
-    latest = Watch.objects.select_for_update(no_key=True).values_list("lease_fence", flat=True).get(attempt=attempt)
-    if latest != fence:
-        raise TakenOver(f"Lease {fence} of this attempt is over, lease {latest} holds.")
+    [watch] = kept_query.rows(Watch, attempt=attempt, locks=("self",))
+    if watch.lease_fence != fence:
+        raise TakenOver(f"Lease {fence} of this attempt is over, lease {watch.lease_fence} holds.")
     return run, attempt
+
+
+def _waiting(key: Any) -> "QuerySet[Run]":
+    return with_grounds(Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by").filter(pk=key))
 
 
 def _demand_start(run: Run, pool: Pool, workspace: Workspace) -> None:
@@ -201,15 +208,16 @@ def _into_window(event: Draft, run: Run) -> None:
 
 def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
     """Hold places on the engine, which all workspaces share: one row a slot. There are enough: its row is locked since they were counted."""
-    taken = set(EngineSlot.objects.filter(engine=engine).values_list("number", flat=True))
+    taken = {slot.number for slot in kept_query.rows(EngineSlot, engine=engine)}
     free = [number for number in range(engine.slots) if number not in taken][:slots]
-    EngineSlot.objects.bulk_create([EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free])
+    kept_write.insert([EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free])
 
 
 def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
     """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token."""
     # Locked: what the run is just reporting is taken in before its end, or refused (runs/commands/report.py).
-    api_micros = Watch.objects.select_for_update(no_key=True).values_list("api_spend_micros", flat=True).get(attempt=attempt)
+    [watch] = kept_query.rows(Watch, attempt=attempt, locks=("self",))
+    api_micros = watch.api_spend_micros
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
     used = milliseconds * run.slots * run.frozen["pool"]["milli_gpu_per_slot"] // 1000 if ended.reason != "not_started" else 0
@@ -231,5 +239,5 @@ def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attempt
         started_at=run.started_at or attempt.started_at,
     )
     EngineSlot.objects.filter(attempt_id=attempt.pk).delete()
-    for run_token in Token.objects.filter(pk=token_id(attempt), revoked_at=None):
+    for run_token in kept_query.rows(Token, pk=token_id(attempt), revoked_at__isnull=True):
         event.change(run_token, revoked_at=timezone.now())

@@ -16,7 +16,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import seconds_left
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
 from workspaces.queries.workspace import is_archived
@@ -36,7 +36,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     An interrupted attempt, or a launcher that was lost with a try left, puts the run back in the queue, its reservation kept.
     """
     run, attempt = locked(attempt)
-    newer = Attempt.objects.filter(run=run, number__gt=attempt.number).exists()
+    newer = kept_query.rows(Attempt, run=run, number__gt=attempt.number)
     if attempt.status in OPEN_ATTEMPTS or not run.is_active or newer:
         raise MovedOn("This attempt is not the one that its run waits for.")
     event.changing(run)

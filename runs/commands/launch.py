@@ -22,7 +22,7 @@ from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
 from runs.queries.replay import VERDICTS
 from runs.queries.run_input import inputs_of
-from workspaces import ledger, scope
+from workspaces import kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, TooMany, command, digest, plain
@@ -167,12 +167,21 @@ def _launch(
     if held:
         run.status = RunStatus.AWAITING_APPROVAL
         event.verb = Verb.LAUNCH_HELD
-    run.save(force_insert=True)
+    kept_write.insert([run])
     event.created(run)
     event.about = run
-    for entry in prepared.inputs:
-        RunInput.objects.create(
-            run=run, slug=entry.slug, kind=entry.kind, dataset_version=entry.dataset_version, artifact=entry.artifact, sha256=entry.sha256
+    for entry in prepared.inputs:  # one by one: each has its instant, which is their order
+        kept_write.insert(
+            [
+                RunInput(
+                    run=run,
+                    slug=entry.slug,
+                    kind=entry.kind,
+                    dataset_version=entry.dataset_version,
+                    artifact=entry.artifact,
+                    sha256=entry.sha256,
+                )
+            ]
         )
     if held:
         approval.ask(
@@ -213,14 +222,15 @@ def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:
 def enqueue(event: Draft, *, run: Run) -> None:
     """Put a run at the end of its priority and ring; the table is the queue."""
     now = timezone.now()
-    item = QueueItem.objects.create(run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000))
+    item = QueueItem(run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000))
+    kept_write.insert([item])
     event.created(item)
     queue.ring("dispatch_run", subject=scope.current_id())
 
 
 def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *, asked_by: User) -> Certificate:
     """Keep a decision with every limit and its arithmetic, whatever it says, and the facts that give it again."""
-    certificate = Certificate.objects.create(
+    certificate = Certificate(
         verdict=VERDICTS[verdict.answer],
         lines=verdict.as_json(),
         facts=facts.as_json(),
@@ -228,6 +238,7 @@ def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *,
         request_hash=digest(prepared.frozen),
         asked_by=asked_by,
     )
+    kept_write.insert([certificate])
     event.created(certificate)
     return certificate
 

@@ -8,7 +8,7 @@ from runs.commands.move import move
 from runs.commands.notification import tell_run_ended, tell_run_overran
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
-from workspaces import ledger, scope
+from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -90,7 +90,7 @@ def end(
     One that fails joins those that failed alike; `evidence` says how."""
     if run.status == RunStatus.QUEUED:
         approval.void(event, subject_type="priority", subject_id=run.pk)  # nobody needs to decide any more how soon it goes
-    for item in QueueItem.objects.filter(run=run):
+    for item in kept_query.rows(QueueItem, run=run):
         event.deleting(item)
         item.delete()
     charged_at = max((moment for moment in (run.budget_window_at, run.started_at) if moment is not None), default=None)

@@ -28,7 +28,7 @@ from runs.pools.base import Pool, PoolError, Status
 from runs.pools.events import Score
 from runs.queries.collecting import collecting, kept_back
 from runs.queue import ring
-from workspaces import scope, store
+from workspaces import kept_query, scope, store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.secret import forget_values
@@ -63,7 +63,7 @@ def _collect_one(actor: Actor, workspace_id: uuid.UUID, key: uuid.UUID) -> None:
             return
         pause, after_fault = 0, RETRY_SECONDS
         try:
-            attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=key)
+            [attempt] = kept_query.rows(Attempt, pk=key, related=("pool__engine", "run"))
             if collecting().filter(pk=key).exists():
                 _collect(actor, attempt)
             elif kept_back().filter(pk=key).exists():  # else another one has done it while we waited for our turn
@@ -112,9 +112,9 @@ def words_of(
     attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: dict[str, Any] | None = None, lacking: str = ""
 ) -> Harvest:  # fmt: skip
     """What the attempt has said in its lines, as far as they were taken in."""
-    watch = Watch.objects.get(attempt=attempt)
+    [watch] = kept_query.rows(Watch, attempt=attempt)
     tail = _stderr_tail(attempt, artifacts) if attempt.exit_code or attempt.exit_signal else b""
-    scores = RunLine.objects.filter(attempt=attempt, type="score").order_by("number")
+    scores = kept_query.rows(RunLine, attempt=attempt, type="score", order_by=("number",))
     return Harvest(
         artifacts=artifacts,
         scores=tuple(_score(line.body) for line in scores),
@@ -153,7 +153,8 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
     keeper = Keeper(place, attempt)
     notes, lacking, is_gone = keeper.notes, "", False
     try:
-        if Watch.objects.get(attempt=attempt).collect_tries > MAX_TRIES:
+        [watch] = kept_query.rows(Watch, attempt=attempt)
+        if watch.collect_tries > MAX_TRIES:
             raise PoolError(f"labsite was cut off {MAX_TRIES} times while it collected them")
         keeper.keep_records()
         if attempt.status != AttemptStatus.INTERRUPTED:

@@ -29,7 +29,7 @@ from runs.queries.share import turns
 from runs.queries.start import Grounds, conditions, launchers, rooms, with_grounds
 from runs.reservation import GRACE_SECONDS
 from runs.start import Holds, Room, Waits
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.sealing import BrokenSeal
@@ -142,7 +142,8 @@ def _take_over(actor: Actor, workspace_id: uuid.UUID, attempt_id: uuid.UUID) -> 
 def _hand_over(actor: Actor, held: Lease) -> None:
     with scope.open_workspace(held.workspace_id), lease.until_done(held):  # then the watcher may look
         try:
-            submit(actor, Attempt.objects.select_related(*HANDED_OVER).get(pk=held.attempt_id), held.fence)
+            [attempt] = kept_query.rows(Attempt, pk=held.attempt_id, related=HANDED_OVER)
+            submit(actor, attempt, held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=held.attempt_id.hex, reason=str(moved_on))
         except Exception:

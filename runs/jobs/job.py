@@ -8,7 +8,7 @@ from django.db import close_old_connections
 from rq import get_current_job
 
 from runs import queue
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.access import Actor
 from workspaces.models import Workspace
 
@@ -22,11 +22,10 @@ def job(body: Body) -> Callable[..., None]:
     def run(*, workspace_id: str, subject_id: str) -> None:
         queue.heard(body.__name__, subject_id=subject_id)
         close_old_connections()  # a SimpleWorker keeps one connection; after a restart of PostgreSQL it would fail for ever
-        workspace = Workspace.objects.filter(pk=uuid.UUID(workspace_id)).first()
-        if workspace is None:
+        if not kept_query.rows(Workspace, pk=uuid.UUID(workspace_id)):
             return
         current = get_current_job()
-        with scope.open_workspace(workspace.pk):
+        with scope.open_workspace(uuid.UUID(workspace_id)):
             body(Actor.system(job_id=current.id if current else body.__name__), uuid.UUID(subject_id))
 
     setattr(run, "is_job", True)

@@ -8,7 +8,7 @@ from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_a
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import READABLE, Pool, PoolError
 from runs.queries.secret import redactor_of
-from workspaces import scope, store
+from workspaces import kept_query, scope, store
 from workspaces.commands.blob import room_left
 from workspaces.models import Blob, Workspace
 from workspaces.units import plural, size
@@ -30,9 +30,9 @@ class Keeper:
 
     def __init__(self, place: Pool, attempt: Attempt) -> None:
         self._place, self._attempt = place, attempt
-        self._workspace = Workspace.objects.get(pk=scope.current_id())
+        [self._workspace] = kept_query.rows(Workspace, pk=scope.current_id())
         self._redactor = redactor_of(attempt)
-        self._known = {row.path: row for row in KeptFile.objects.filter(attempt=attempt)}
+        self._known = {row.path: row for row in kept_query.rows(KeptFile, attempt=attempt)}
         self._began = self._noted = time.monotonic()
         self._has_more = False
         self.unreadable: list[str] = []
@@ -137,7 +137,7 @@ def collected(attempt: Attempt) -> tuple[Collected, ...]:
     """What lies in the store of an attempt, under the names that its run gave."""
     named = {_path_of(path, attempt): said for path, said in _named(attempt).items()}
     found = []
-    for row in KeptFile.objects.filter(attempt=attempt).order_by("path"):
+    for row in kept_query.rows(KeptFile, attempt=attempt, order_by=("path",)):
         name, said = row.path.rsplit("/", 1)[-1], named.get(row.path, {})
         if row.path.startswith(OWN_PATHS) and row.path.count("/") == 2 and name in READABLE:
             kind = "log" if name.endswith(".log") else "lines"
@@ -152,7 +152,7 @@ def collected(attempt: Attempt) -> tuple[Collected, ...]:
 
 def _named(attempt: Attempt) -> dict[str, dict[str, Any]]:
     """What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/."""
-    lines = RunLine.objects.filter(attempt=attempt, type="artifact").order_by("number")
+    lines = kept_query.rows(RunLine, attempt=attempt, type="artifact", order_by=("number",))
     return {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
 
 

@@ -25,7 +25,7 @@ from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Pool, PoolError, Status
 from runs.reservation import GRACE_SECONDS
-from workspaces import ledger, scope
+from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.models import Unit
@@ -59,13 +59,18 @@ def _look(actor: Actor, held: Lease) -> None:
     key = held.attempt_id
     with lease.until_done(held):
         try:
-            look(actor, Attempt.objects.select_related("pool__engine", "run").get(pk=key), held.fence)
+            look(actor, _attempt(key), held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
         except Exception as fault:
             log.exception("attempt could not be looked at", attempt=key.hex)
             reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
             Watch.objects.filter(attempt=key, lease_fence=held.fence).update(observed=Status.UNKNOWN, observed_reason=reason)
+
+
+def _attempt(key: uuid.UUID) -> Attempt:
+    [attempt] = kept_query.rows(Attempt, pk=key, related=("pool__engine", "run"))
+    return attempt
 
 
 def look(actor: Actor, attempt: Attempt, fence: int) -> None:
@@ -185,7 +190,7 @@ def _has_spent_all(run: Run, watch: Watch) -> bool:
 
 def _note(attempt: Attempt, fence: int, seen: Observation) -> Watch | None:
     """Write down what was seen; None where the attempt's end is on record by now, or another one works on it: then it is not ours to say."""
-    watch = Watch.objects.get(attempt=attempt)
+    [watch] = kept_query.rows(Watch, attempt=attempt)
     now = timezone.now()
     missing = seen.status == Status.MISSING
     watch.missing_since = (watch.missing_since or now) if missing else None

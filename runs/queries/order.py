@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 
-from runs.models import Attempt, Run
+from runs.models import Attempt, Run, RunInput
 from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
 from runs.queries.run_input import inputs_of
 from runs.reservation import GRACE_SECONDS
-from workspaces import scope, store
+from workspaces import kept_query, scope, store
 from workspaces.models import AgentFile, Blob, DatasetFile, Workspace
 from workspaces.queries import token
 
@@ -26,7 +27,7 @@ def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order
     """The order of an attempt, with the values of the secrets that it is handed; made anew it is the same, so that a submission can be repeated
     under its key."""
     run = attempt.run
-    workspace = Workspace.objects.get(pk=scope.current_id())
+    [workspace] = kept_query.rows(Workspace, pk=scope.current_id())
     version = run.agent_version
     inputs, declared = _inputs(run)
     job: dict[str, Any] = {
@@ -59,7 +60,7 @@ def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order
     }
     code = tuple(
         _staged(entry.path, entry.blob, executable=entry.is_executable)
-        for entry in AgentFile.objects.filter(version=version).select_related("blob").order_by("path")
+        for entry in kept_query.rows(AgentFile, version=version, related=("blob",), order_by=("path",))
     )
     secrets = {**(values or {}), TOKEN_NAME: token_text(attempt)}
     return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets=secrets)
@@ -91,9 +92,9 @@ def token_secret(attempt: Attempt) -> str:
 def _inputs(run: Run) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
     staged: list[StagedInput] = []
     declared: list[dict[str, Any]] = []
-    for entry in inputs_of(run, "dataset_version", "artifact__blob"):
+    for entry in kept_query.ask(_read, run=run.pk):
         if entry.dataset_version is not None:
-            rows = DatasetFile.objects.filter(version=entry.dataset_version).select_related("blob").order_by("path")
+            rows = kept_query.rows(DatasetFile, version=entry.dataset_version, related=("blob",), order_by=("path",))
             files = tuple(_staged(row.path, row.blob) for row in rows)
             kind, version = "dataset", str(entry.dataset_version.number)
             role = {"role": entry.dataset_version.role}
@@ -105,6 +106,10 @@ def _inputs(run: Run) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
         staged.append(StagedInput(slug=entry.slug, files=files))
         declared.append({"slug": entry.slug, "kind": kind, "version": version, "sha256": entry.sha256, **role})
     return tuple(staged), declared
+
+
+def _read(run: Any) -> "QuerySet[RunInput]":
+    return inputs_of(run, "dataset_version", "artifact__blob")
 
 
 def _staged(path: str, blob: Blob, *, executable: bool = False) -> StagedFile:

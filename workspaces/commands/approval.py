@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Draft, Refusal, digest, plain
 from workspaces.commands.notification import notify, settle_request
@@ -113,7 +113,8 @@ def expire(event: Draft, approval: Approval) -> None:
 
 def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID) -> None:
     """End the open requests about a subject that has changed or ended."""
-    for approval in Approval.objects.filter(subject_type=subject_type, subject_id=subject_id, status=Status.PENDING).order_by("pk"):
+    waiting = Status.PENDING.value
+    for approval in kept_query.rows(Approval, subject_type=subject_type, subject_id=subject_id, status=waiting, order_by=("pk",)):
         _end(event, approval, Status.VOID)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from workspaces.access import Actor, Kind, Permission
-from workspaces.accounts import fund, funding, lock_ledger, locked, window_at
+from workspaces.accounts import fund, limits_of, lock_ledger, locked, window_at
 from workspaces.audit import Draft, Refusal, command
 from workspaces.ledger import begin_month
 from workspaces.models import Limit, NotFound, Unit
@@ -111,9 +111,9 @@ def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
     """Give the window that is open what the limits now say; a week that is not yet open is funded at first use."""
     if window not in CALENDAR:
         return
-    if window == Limit.Window.MONTH and funding(unit, window) is not None:
+    if window == Limit.Window.MONTH and limits_of(unit).funding(window) is not None:
         begin_month(event, unit=unit, now=now)
     accounts = locked(unit, window, window_at(lock_ledger(), window, now).starts_at)
     if accounts is not None:
-        fund(event, accounts, funding(unit, window), reason=event.reason or "limit set")
+        fund(event, accounts, limits_of(unit).funding(window), reason=event.reason or "limit set")
         note_crossings(event, [accounts])

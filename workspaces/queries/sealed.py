@@ -4,7 +4,7 @@ import uuid
 
 from django.conf import settings
 
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.models import DataKey, Secret, SecretUse
 from workspaces.sealing import BrokenSeal, Sealed, unseal
 
@@ -39,7 +39,7 @@ def value_of(secret: Secret) -> str:
 
 def handed_values(attempt_key: str) -> dict[str, str]:
     """What an attempt was handed and may still print, by the secret's name; nothing once it is collected. Raises BrokenSeal."""
-    uses = list(SecretUse.objects.filter(attempt_key=attempt_key).exclude(ciphertext="").select_related("secret"))
+    uses = [use for use in kept_query.rows(SecretUse, attempt_key=attempt_key, related=("secret",)) if use.ciphertext]
     if not uses:
         return {}
     key = data_key()

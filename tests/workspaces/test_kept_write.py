@@ -1,0 +1,82 @@
+"""Rows are written as the ORM writes them, what the database gives included, and what is not there is not said to be saved."""
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.db.models.functions import Now
+
+from tests.factories import make_workspace
+from workspaces import ids, kept_query, kept_write, scope
+from workspaces.models import Notification, User, Workspace
+
+THEN = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def person() -> Iterator[User]:
+    workspace, owner = make_workspace()
+    assert owner.user is not None
+    with scope.open_workspace(workspace.pk):
+        yield owner.user
+
+
+def told(person: User, **values: Any) -> Notification:
+    return Notification(person=person, cause="run_ended", subject_type="run", subject_id=ids.uuid7(), subject_label="50 % ü", **values)
+
+
+def test_new_rows_are_there_with_what_the_database_gave(person: User) -> None:
+    rows = [told(person), told(person, created_at=THEN, seen_at=THEN), told(person, created_at=Now())]
+    kept_write.insert(rows[:2])
+    kept_write.insert(rows[2:])
+    kept_write.insert([])
+    for row in rows[:2]:
+        stored = Notification.objects.get(pk=row.pk)
+        for field in Notification._meta.concrete_fields:
+            assert getattr(stored, field.attname) == getattr(row, field.attname), field.name
+    assert rows[1].created_at == THEN
+    assert abs((Notification.objects.get(pk=rows[2].pk).created_at - rows[0].created_at).total_seconds()) < 60
+    rows[0].words = "saved again"
+    rows[0].save()
+    assert Notification.objects.count() == 3, "a row that was inserted is saved as one that is there"
+
+
+def test_named_fields_are_saved_and_no_others(person: User) -> None:
+    row = told(person)
+    kept_write.insert([row])
+    row.outcome, row.words, row.seen_at = "failed", "not this", THEN
+    kept_write.update(row, ["outcome", "seen_at"])
+    stored = Notification.objects.get(pk=row.pk)
+    assert (stored.outcome, stored.words, stored.seen_at) == ("failed", "", THEN)
+    stored.seen_at = Now()  # computed by the database, as with `save`
+    kept_write.update(stored, ["seen_at"])
+    assert Notification.objects.get(pk=row.pk).seen_at > THEN  # type: ignore[operator]  # it was seen
+
+
+def test_what_is_gone_is_not_saved(person: User) -> None:
+    row = told(person)
+    with pytest.raises(DatabaseError, match=str(row.pk)):
+        kept_write.update(row, ["words"])
+
+
+def test_rows_are_found_by_the_values_of_their_columns(person: User) -> None:
+    row, seen = told(person), told(person, seen_at=THEN)
+    kept_write.insert([row, seen])
+    for _ in range(2):
+        assert kept_query.rows(Notification, person=person, seen_at__isnull=True) == [row]
+        assert kept_query.rows(Notification, person=person.pk, order_by=("-pk",), first=True) == [seen]
+        assert kept_query.rows(Notification, pk=uuid.uuid4()) == []
+    with pytest.raises(TypeError, match="isnull"):
+        kept_query.rows(Notification, seen_at=None)
+
+
+def test_rows_are_locked_inside_a_transaction_alone(person: User) -> None:
+    for _ in range(2):  # the first makes the query, the second sends it again
+        with transaction.atomic():
+            assert kept_query.rows(Workspace, pk=scope.current_id(), locks=("self",))
+    with pytest.raises(transaction.TransactionManagementError):
+        kept_query.rows(Workspace, pk=scope.current_id(), locks=("self",))

@@ -1,0 +1,79 @@
+"""Rows written by their keys, as `bulk_create` and `save(update_fields=…)` write them, with SQL that is made once in a process.
+
+What a command writes has always the same form: a few new rows and a few changed columns. Django makes the SQL anew for each, which costs a
+command more than sending it. No signals, no parents: models here have neither. `insert` and `update` fill in what the database itself gives.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from django.db import DatabaseError, connection, models
+from django.db.models.expressions import DatabaseDefault
+
+
+def insert(rows: Sequence[models.Model]) -> None:
+    """Add new rows of one model, with keys of their own, in one statement."""
+    if not rows:
+        return
+    model = type(rows[0])
+    fields = _written(model)
+    values = [[_value(row, field, is_new=True) for field in fields] for row in rows]
+    if any(hasattr(value, "resolve_expression") for one in values for value in one):
+        model._base_manager.bulk_create(rows)  # computed by the database
+        return
+    given = tuple(tuple(value is _DEFAULT for value in one) for one in values)
+    told = tuple(field for field in fields if field.has_db_default() and any(one[fields.index(field)] is _DEFAULT for one in values))
+    with connection.cursor() as cursor:
+        cursor.execute(_insert_sql(model, given, told), [value for one in values for value in one if value is not _DEFAULT])
+        answers = cursor.fetchall() if told else []
+    for number, row in enumerate(rows):
+        if answers:
+            for field, value in zip(told, answers[number], strict=True):
+                setattr(row, field.attname, value)
+        row._state.adding, row._state.db = False, connection.alias
+
+
+def update(row: models.Model, names: Sequence[str]) -> None:
+    """Save these fields of a row that is there. DatabaseError where it is not any more."""
+    fields = tuple(row._meta.get_field(name) for name in names)
+    values = [_value(row, field, is_new=False) for field in fields]
+    if any(hasattr(value, "resolve_expression") for value in values):
+        row.save(update_fields=list(names))  # computed by the database, from the row as it is there
+        return
+    key = row._meta.pk
+    with connection.cursor() as cursor:
+        cursor.execute(_update_sql(type(row), fields), [*values, key.get_db_prep_save(row.pk, connection)])
+        if cursor.rowcount != 1:
+            raise DatabaseError(f"There is no {row._meta.verbose_name} {row.pk} to save.")
+
+
+_DEFAULT = object()
+
+
+def _value(row: models.Model, field: Any, *, is_new: bool) -> Any:
+    value = field.pre_save(row, is_new)
+    if isinstance(value, DatabaseDefault):
+        return _DEFAULT
+    return value if hasattr(value, "resolve_expression") else field.get_db_prep_save(value, connection=connection)
+
+
+@cache
+def _written(model: type[models.Model]) -> tuple[Any, ...]:
+    return tuple(field for field in model._meta.local_concrete_fields if not field.generated)
+
+
+@cache
+def _insert_sql(model: type[models.Model], given: tuple[tuple[bool, ...], ...], told: tuple[Any, ...]) -> str:
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(field.column) for field in _written(model))
+    rows = ", ".join(f"({', '.join('DEFAULT' if is_default else '%s' for is_default in one)})" for one in given)
+    answer = f" RETURNING {', '.join(quote(field.column) for field in told)}" if told else ""
+    return f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES {rows}{answer}"  # noqa: S608  # names of ours
+
+
+@cache
+def _update_sql(model: type[models.Model], fields: tuple[Any, ...]) -> str:
+    quote = connection.ops.quote_name
+    columns = ", ".join(f"{quote(field.column)} = %s" for field in fields)
+    return f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {quote(model._meta.pk.column)} = %s"  # noqa: S608  # names of ours
