@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
+
 from runs import queue
 from runs.commands.harvest import set_apart
 from runs.models import Artifact, Attempt, Run, RunLine
 from runs.queries.egress import strictest_read_by
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.audit import Draft
 from workspaces.commands.egress import tighten
 from workspaces.commands.live_dataset import Piece, grow
@@ -19,7 +21,7 @@ SHOWN = 20
 def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
     """Add each named output to the live dataset that its line names. What cannot be added is kept as an artifact and named in the event: a run
     may name a file that it did not write, or a dataset that is not here or does not grow."""
-    lines = RunLine.objects.filter(attempt=attempt, type="dataset").order_by("number")[:MAX_PIECES]
+    lines = kept_query.ask(_lines, attempt=attempt.pk)
     said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines}
     if not said:
         return
@@ -50,6 +52,10 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         queue.ring("check_overlap", subject=scope.current_id())
     if missed:
         event.details["not_added_to_datasets"] = missed[:SHOWN]
+
+
+def _lines(attempt: Any) -> "QuerySet[RunLine]":
+    return RunLine.objects.filter(attempt=attempt, type="dataset").order_by("number")[:MAX_PIECES]
 
 
 def _live(name: str) -> Dataset | None:

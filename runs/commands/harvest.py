@@ -9,6 +9,7 @@ from typing import Any
 
 from runs.models import Artifact, Evaluation, Run
 from runs.pools.events import Score
+from workspaces import kept_query
 from workspaces.audit import Draft
 from workspaces.commands.blob import keep_blobs
 from workspaces.models import Benchmark, Contract, NotFound, Pool
@@ -63,7 +64,7 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
     once. Counts against the storage limit without asking it: what was made already is not thrown away.
     """
     chosen: dict[str, Collected] = {}
-    taken = dict(Artifact.objects.filter(run=run).values_list("path", "blob__sha256"))
+    taken = {artifact.path: artifact.blob.sha256 for artifact in kept_query.rows(Artifact, run=run, related=("blob",))}
     for entry in entries:
         path = entry.path
         if taken.get(path, entry.sha256) != entry.sha256:

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from runs.models import Artifact, Run, RunLine, UndeclaredInput
+from workspaces import kept_query
 from workspaces.audit import Draft
 from workspaces.models import DatasetFile, DatasetVersion
 
@@ -70,8 +73,12 @@ def note_undeclared(event: Draft, run: Run) -> list[UndeclaredInput]:
 
 def _said(run: Run) -> list[Said]:
     """What the lines of all its attempts tell, each thing but once; one query, at the end of every run."""
+    return [_of(kind, dict(zip(NAMES, values, strict=True))) for kind, *values in kept_query.ask(_lines, run=run.pk)]
+
+
+def _lines(run: Any) -> "QuerySet[Any, Any]":
     lines = RunLine.objects.filter(attempt__run=run, type__in=TELL).order_by("type", *FIELDS)
-    return [_of(kind, dict(zip(NAMES, values, strict=True))) for kind, *values in lines.values_list("type", *FIELDS).distinct()[: MOST + 1]]
+    return lines.values_list("type", *FIELDS).distinct()[: MOST + 1]
 
 
 def _of(kind: str, body: dict[str, Any]) -> Said:

@@ -6,6 +6,7 @@ from runs.models import Evaluation, Run, UndeclaredInput
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, fingerprint_of, reached_by
+from workspaces import kept_query
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
@@ -62,9 +63,9 @@ def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reaso
 def spread(event: Draft, run: Run) -> None:
     """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, that of a run
     that has read something withdrawn without having declared it, and what a run has measured on something withdrawn."""
-    besides = UndeclaredInput.objects.filter(run=run).values_list("dataset_version", "artifact")
-    read = {key for keys in besides for key in keys if key is not None}
-    scores = dict(Evaluation.objects.filter(run=run).values_list("pk", "contract_id"))
+    besides = kept_query.rows(UndeclaredInput, run=run)
+    read = {key for entry in besides for key in (entry.dataset_version_id, entry.artifact_id) if key is not None}
+    scores = {score.pk: score.contract_id for score in kept_query.rows(Evaluation, run=run)}
     marks = WithdrawnObject.objects.filter(withdrawal__undone_at=None, object_id__in={run.pk, *read, *scores.values()})
     found = list(marks.select_related("withdrawal").order_by("distance", "pk"))
     if not found:

@@ -30,6 +30,19 @@ BEAT_SECONDS = 3.0
 HOLD_SECONDS = 3600.0  # one that lives and has got nowhere for so long is beaten for no longer
 
 
+# Whoever waits for the row looks at it once more as it is then (PostgreSQL's documentation, 13.2.1): one of two takes it.
+_TAKE = f"""
+    UPDATE {Watch._meta.db_table}
+       SET lease_fence = lease_fence + 1, lease_holder = %s, lease_until = statement_timestamp() + make_interval(secs => %s)
+     WHERE workspace_id = %s AND attempt_id = %s AND (collecting_since IS NOT NULL) = %s
+       AND (lease_until IS NULL OR lease_until < statement_timestamp())
+ RETURNING lease_fence"""  # noqa: S608  # a name of ours
+_RELEASE = f"""
+    UPDATE {Watch._meta.db_table}
+       SET lease_until = statement_timestamp() + make_interval(secs => %s), lease_holder = ''
+     WHERE workspace_id = %s AND attempt_id = %s AND lease_fence = %s"""  # noqa: S608  # a name of ours; without seconds it is free at once
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """An attempt that this process works on; `fence` is handed to every command that the work ends in."""
@@ -55,13 +68,10 @@ def free() -> Q:
 
 def take(attempt_id: uuid.UUID, *, is_collecting: bool) -> Lease | None:
     """Take the lease of an attempt; None where another one has it, or where it is for collectors since the attempt's end, and not before."""
-    open_to_us = Watch.objects.filter(free(), attempt=attempt_id, collecting_since__isnull=not is_collecting)
-    last = open_to_us.values_list("lease_fence", flat=True).first()
-    if last is None or not open_to_us.filter(lease_fence=last).update(
-        lease_fence=last + 1, lease_holder=holder(), lease_until=Now() + timedelta(seconds=Watch.LEASE_SECONDS)
-    ):
-        return None
-    return hold(attempt_id, last + 1)
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, [holder(), Watch.LEASE_SECONDS, scope.current_id(), attempt_id, is_collecting])
+        taken = cursor.fetchone()
+    return hold(attempt_id, taken[0]) if taken else None
 
 
 def hold(attempt_id: uuid.UUID, fence: int) -> Lease:
@@ -74,8 +84,8 @@ def hold(attempt_id: uuid.UUID, fence: int) -> Lease:
 def release(lease: Lease, pause_seconds: float = 0) -> None:
     """Let go; nobody takes it before `pause_seconds` are over. Where another one has it by now, that one keeps it."""
     _heart.drop(lease)
-    until = Now() + timedelta(seconds=pause_seconds) if pause_seconds else None
-    Watch.objects.filter(attempt=lease.attempt_id, lease_fence=lease.fence).update(lease_until=until, lease_holder="")
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, [pause_seconds or None, scope.current_id(), lease.attempt_id, lease.fence])
 
 
 @contextmanager

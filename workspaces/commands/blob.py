@@ -13,7 +13,7 @@ from typing import Protocol
 from django.db.models import Sum
 from django.utils import timezone
 
-from workspaces import scope, store
+from workspaces import kept_query, scope, store
 from workspaces.audit import Draft, Refusal
 from workspaces.file_paths import BadPath, clean_path, shown_path
 from workspaces.models import AgentFile, Blob, DatasetFile, DatasetPiece, Limit, Unit, Workspace
@@ -182,8 +182,8 @@ def stored_bytes() -> int:
 
 def room_left() -> int | None:
     """Bytes that a hard stop of storage leaves; None without one. Below 0 where the store is over it."""
-    stop = Limit.objects.filter(unit=Unit.STORAGE_BYTES, mode=Limit.Mode.STOP).values_list("amount", flat=True).first()
-    return None if stop is None else stop - stored_bytes()
+    stops = kept_query.rows(Limit, unit=Unit.STORAGE_BYTES.value, mode=Limit.Mode.STOP.value)
+    return min(stop.amount for stop in stops) - stored_bytes() if stops else None
 
 
 def refuse_over_limit(more_bytes: int, *, lock: bool = False) -> str:
