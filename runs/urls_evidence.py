@@ -1,6 +1,6 @@
 """Pages of evidence: artifacts and what of them is promoted, where things came from, what is withdrawn."""
 
-from runs.views import artifact, lineage, promotion, withdrawal
+from runs.views import artifact, evaluation, lineage, promotion, withdrawal
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -23,6 +23,7 @@ urlpatterns = [
         page(f"{place}/lineage/prov.json", lineage.DOCUMENTS[noun], name=f"{noun}-prov", needs=Permission.VIEW, kind=kind)
         for place, noun, kind in LINEAGES
     ),
+    page("evaluations/<str:evaluation>/", evaluation.evaluation, name="evaluation", needs=Permission.VIEW, kind=Kind.EVALUATION),
     page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
         "withdrawals/new/",

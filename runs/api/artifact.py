@@ -1,4 +1,4 @@
-"""Artifacts and evaluations: what runs have made, and what was measured of it."""
+"""Artifacts: what runs have made."""
 
 import math
 from typing import Any
@@ -9,19 +9,18 @@ from django.urls import reverse
 from ninja import Schema
 from pydantic import AwareDatetime, Field
 
-from runs.api.schema import ArtifactOut, ArtifactPage, EvaluationPage
+from runs.api.schema import ArtifactOut, ArtifactPage
 from runs.commands.artifact import delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, named_by
 from workspaces.downloads import attachment
-from workspaces.models import Benchmark, NotFound
+from workspaces.models import NotFound
 from workspaces.queries.paging import newest_first
 from workspaces.queries.registry import stored_content
 
 routes = Routes("artifacts")
-evaluations = Routes("evaluations")
 
 
 @routes.get("/artifacts", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactPage)
@@ -112,21 +111,6 @@ def _acted(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
     return shape_artifact(request, Artifact.objects.select_related("run", "blob").get(pk=artifact.pk))
 
 
-@evaluations.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
-def list_evaluations(
-    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", benchmark: Text = ""
-) -> dict[str, Any]:
-    """Scores, newest first; of one run, or on one benchmark, where asked."""
-    rows = Evaluation.objects.select_related("run", "benchmark", "contract")
-    measured_by, measured_on = named_by(Run, run, "run"), named_by(Benchmark, benchmark, "benchmark")
-    if measured_by:
-        rows = rows.filter(run=measured_by)
-    if measured_on:
-        rows = rows.filter(benchmark=measured_on)
-    found = newest_first(rows, cursor=cursor, size=limit)
-    return {"items": [_evaluation(row) for row in found.items], "next": found.next}
-
-
 def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
     return {
         "id": artifact.public_id,
@@ -149,18 +133,3 @@ def named(value: float | None) -> float | str | None:
     if value is None or math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _evaluation(row: Evaluation) -> dict[str, Any]:
-    return {
-        "id": row.public_id,
-        "uuid": str(row.pk),
-        "run_id": row.run.public_id,
-        "benchmark_id": row.benchmark.public_id,
-        "contract_version": row.contract.version,
-        "metric": row.metric,
-        "value": named(row.value),
-        "standard_error": named(row.standard_error),
-        "samples": row.samples,
-        "created_at": row.created_at,
-    }

@@ -133,13 +133,12 @@ def _with_isolation(rows: "QuerySet[Run]") -> Iterable[tuple[Run, str]]:
 
 def _evaluations(keys: list[uuid.UUID], workspace: str) -> Rows:
     for row in Evaluation.objects.filter(pk__in=keys).select_related("benchmark"):
-        address = reverse("evaluation-lineage", args=[workspace, row.public_id])
         yield (
             row.pk,
             Described(
                 label=f"{row.metric} {number(row.value, row.standard_error)} on {row.benchmark.name}",
-                url=address,
-                lineage_url=address,
+                url=reverse("evaluation", args=[workspace, row.public_id]),
+                lineage_url=reverse("evaluation-lineage", args=[workspace, row.public_id]),
                 when=row.created_at,
                 public_id=row.public_id,
                 attributes={"metric": row.metric, "value": repr(row.value), "samples": row.samples},

@@ -172,7 +172,7 @@ PAGES: tuple[tuple[type[Row], Permission, Kind, Callable[[Any, str], str]], ...]
     (Sweep, _VIEW, Kind.RUN, _own("sweep")),
     (Artifact, _VIEW, Kind.ARTIFACT, _own("artifact")),
     (Attempt, _VIEW, Kind.RUN, _of_run),
-    (Evaluation, _VIEW, Kind.EVALUATION, _of_run),
+    (Evaluation, _VIEW, Kind.EVALUATION, _own("evaluation")),
     (Benchmark, _VIEW, Kind.BENCHMARK, _own("benchmark")),
     (Contract, _VIEW, Kind.BENCHMARK, _contract),
     (Dataset, _VIEW, Kind.DATASET, _own("dataset")),

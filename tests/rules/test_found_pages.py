@@ -10,8 +10,6 @@ from tests.walls.rows import fill
 from workspaces import scope
 
 DOORS = {route.name: route.door for route in routes() if route.method == "GET" and not route.is_api and route.door is not None}
-# A score stands on its run's page: who may see scores only is not led there.
-ALSO = {"Evaluation"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -23,4 +21,4 @@ def test_whoever_is_led_to_a_page_by_its_id_may_enter_it() -> None:
             match = resolve(url(rows[model._meta.label], workspace.slug).partition("?")[0])
             door = DOORS[str(match.url_name)]
             assert door["needs"] == permission, model
-            assert door["kind"] == kind or model.__name__ in ALSO, f"{model.__name__}: {door['kind']} is not {kind}"
+            assert door["kind"] == kind, f"{model.__name__}: {door['kind']} is not {kind}"

@@ -56,7 +56,9 @@ def test_from_the_best_score_every_source_is_a_click_or_two_away(laboratory: Lab
         window = DatasetVersion.objects.get(dataset__slug="self-play-window-1")
         codes = {f"{HERE}/agents/{version.agent.slug}/#version-{version.number}" for version in AgentVersion.objects.all()}
     lineage = f"{HERE}/evaluations/{score.public_id}/lineage/"
-    assert lineage in links_in(board)
+    page = lineage.removesuffix("lineage/")
+    assert page in links_in(board)
+    assert lineage in links_in(read(browser, page))
     links = links_in(read(browser, lineage))
     wanted = {
         f"{HERE}/datasets/self-play-window-1/?version={window.number}",
