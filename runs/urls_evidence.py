@@ -24,6 +24,20 @@ urlpatterns = [
         for place, noun, kind in LINEAGES
     ),
     page("evaluations/<str:evaluation>/", evaluation.evaluation, name="evaluation", needs=Permission.VIEW, kind=Kind.EVALUATION),
+    page(
+        "evaluations/<str:evaluation>/samples/",
+        evaluation.evaluation_samples,
+        name="evaluation-samples",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
+    page(
+        "evaluations/<str:evaluation>/compare/",
+        evaluation.evaluation_compare,
+        name="evaluation-compare",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
     page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
         "withdrawals/new/",

@@ -1,18 +1,21 @@
 """Evaluations: what was measured, of what, on what and by what; and every other time that the same was measured."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.conf import settings
-from ninja import Schema
+from ninja import Query, Schema
 
 from runs.api.artifact import named
 from runs.api.schema import EvaluationOut, EvaluationPage
-from runs.models import Evaluation, Run
+from runs.models import Artifact, Evaluation, Run
 from runs.queries.evaluation import find_evaluation, page_of_same
 from runs.queries.run_page import find_run
+from runs.queries.samples import compare, find_with_samples, page_of_samples, summary_of
+from runs.sample_results import Fault, Sample
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
+from workspaces.ids import canonical
 from workspaces.models import Benchmark
 from workspaces.queries.paging import newest_first
 from workspaces.queries.withdrawal import withdrawals_on
@@ -38,12 +41,68 @@ class MeasuredByOut(Schema):
     seed: int | None
 
 
+class SamplesReadOut(Schema):
+    artifact_id: str | None
+    path: str
+    samples: int
+    counts: dict[str, int]
+    mean_score: float | None
+    doubts: list[str]
+
+
 class EvaluationInFullOut(EvaluationOut):
     subject_artifact_id: str | None
     contract_hash: str
     holdout: HoldoutOut | None
     measured_by: MeasuredByOut | None
     withdrawn_by: list[str]
+    samples_file: SamplesReadOut | None
+
+
+class SampleOut(Schema):
+    line: int
+    id: str
+    status: str
+    score: float | None
+    truth: str
+    output: str
+
+
+class FaultOut(Schema):
+    line: int
+    reason: str
+
+
+class SamplesOut(Schema):
+    items: list[SampleOut]
+    faults: list[FaultOut]
+    next: int | None
+
+
+class PairedDifferenceOut(Schema):
+    """Of the scores, candidate less champion; `low` and `high` hold 95 % of the bootstrap."""
+
+    pairs: int
+    mean: float
+    low: float
+    high: float
+    better: int
+    worse: int
+    equal: int
+
+
+class ComparisonOut(Schema):
+    """`gain` is positive where the candidate is better, whichever direction the contract has; 95 % of the bootstrap lie above `gain_at_least`."""
+
+    candidate: str
+    champion: str
+    refusal: str
+    gain: float | None
+    gain_at_least: float | None
+    difference: PairedDifferenceOut | None
+    only_candidate: int
+    only_champion: int
+    unscored: int
 
 
 @routes.get("/evaluations", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationPage)
@@ -73,6 +132,44 @@ def get_evaluation(request: ApiRequest, evaluation: str) -> dict[str, Any]:
         "holdout": {"dataset": holdout.dataset.slug, "version": holdout.number, "sha256": holdout.content_hash} if holdout else None,
         "measured_by": _measured_by(run) if request.rights.allows(Permission.VIEW, Kind.RUN) else None,
         "withdrawn_by": [withdrawal.public_id for withdrawal in withdrawals_on("evaluation", row.pk)],
+        "samples_file": _samples_file(row),
+    }
+
+
+@routes.get("/evaluations/{evaluation}/samples", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=SamplesOut)
+def get_samples(
+    request: ApiRequest,
+    evaluation: str,
+    status: Annotated[Literal["", "ok", "errored", "abstained", "fault"], Query()] = "",
+    line: Annotated[int, Query(alias="from", ge=1, le=10**8)] = 1,
+) -> dict[str, Any]:
+    """Per-sample results in the order of the file that the run has left, 100 at a time from the line `from` on; `next` is where to go on. Truth
+    and output are cut at 400 characters; the whole is in the artifact."""
+    page = page_of_samples(find_with_samples(evaluation), status=status, start=line)
+    rows = [row for row in page.rows if isinstance(row, Sample)]
+    faults = [row for row in page.rows if isinstance(row, Fault)]
+    return {
+        "items": [{name: getattr(row, name) for name in ("line", "id", "status", "score", "truth", "output")} for row in rows],
+        "faults": [{"line": row.line, "reason": row.reason} for row in faults],
+        "next": page.next_line or None,
+    }
+
+
+@routes.get("/evaluations/{evaluation}/comparison", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ComparisonOut)
+def get_comparison(request: ApiRequest, evaluation: str, against: Annotated[str, Query(min_length=1, max_length=100)]) -> dict[str, Any]:
+    """The evaluation as candidate against another as champion, over the samples that both have: paired bootstrap of the mean difference."""
+    found = compare(find_with_samples(evaluation), find_with_samples(against))
+    names = ("pairs", "mean", "low", "high", "better", "worse", "equal")
+    return {
+        "candidate": found.candidate.public_id,
+        "champion": found.champion.public_id,
+        "refusal": found.refusal,
+        "gain": found.gain,
+        "gain_at_least": found.least_gain,
+        "difference": {name: getattr(found.found, name) for name in names} if found.found else None,
+        "only_candidate": found.only_candidate,
+        "only_champion": found.only_champion,
+        "unscored": found.unscored,
     }
 
 
@@ -95,6 +192,21 @@ def shape_evaluation(row: Evaluation, run: Run) -> dict[str, Any]:
         "standard_error": named(row.standard_error),
         "samples": row.samples,
         "created_at": row.created_at,
+    }
+
+
+def _samples_file(row: Evaluation) -> dict[str, Any] | None:
+    found = summary_of(row)
+    if found is None:
+        return None
+    key = row.samples_artifact_id
+    return {
+        "artifact_id": canonical(Artifact.prefix, None, key) if key else None,
+        "path": found.path,
+        "samples": found.samples,
+        "counts": dict(found.counts),
+        "mean_score": found.mean,
+        "doubts": found.doubts,
     }
 
 

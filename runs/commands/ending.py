@@ -6,7 +6,7 @@ from runs import queue
 from runs.commands.attempt import close, locked
 from runs.commands.failure import Evidence
 from runs.commands.growth import grow_datasets
-from runs.commands.harvest import LACKING, Harvest, evaluate, keep
+from runs.commands.harvest import LACKING, Harvest, evaluate, keep, read_samples_late
 from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.run import end
@@ -62,7 +62,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
     note_undeclared(event, run)
     if status == RunStatus.SUCCEEDED:
-        evaluate(event, run, harvest.scores)
+        evaluate(event, run, harvest.scores, harvest.samples_files)
         if not harvest.is_bare:
             grow_datasets(event, run, attempt)
     spread(event, run)
@@ -104,6 +104,7 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
     if harvest.lacking and not kept:
         raise Refusal("Nothing more could be collected.")
+    read_samples_late(event, run, harvest.samples_files)
     spread(event, run)
     event.details["artifacts"] = kept
     before = run.reason.partition(LACKING)[0].strip()

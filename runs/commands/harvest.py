@@ -3,7 +3,7 @@
 Everything here was named by a run: a path may be taken, a benchmark unknown, a list long. Nothing of it may keep the run from ending.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,11 +34,20 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
+class SamplesFile:
+    """A file of per-sample results that a score names, as it was read in the store: its content, and `runs.sample_results.Reading.as_json`."""
+
+    sha256: str
+    read: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Harvest:
     """What an ended attempt leaves."""
 
     artifacts: tuple[Collected, ...] = ()
     scores: tuple[Score, ...] = ()
+    samples_files: Mapping[str, SamplesFile] = field(default_factory=dict)  # by the path that a score names
     said_done: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     last_words: str = ""  # the last line that the program wrote to stderr
@@ -84,7 +93,7 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
     return len(rows)
 
 
-def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
+def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Mapping[str, SamplesFile]) -> None:
     """Record the scores that a run reported on benchmarks of this workspace, under the contract version that it was launched with. The last
     word on a metric counts, however its benchmark was spelled."""
     spelled: dict[str, Benchmark | None] = {}
@@ -115,7 +124,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
             continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
-            samples=score.samples, subject_artifact=subject,
+            samples=score.samples, subject_artifact=subject, **_samples_of(run, score.samples_file, samples_files),
         )  # fmt: skip
         event.created(evaluation)
     if unknown:
@@ -124,6 +133,27 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score]) -> None:
         event.details["scores_without_isolation_from_the_holdout"] = sorted(set(kept_out))[:20]
     if unasked:
         event.details["scores_on_benchmarks_that_count_runs"] = sorted(set(unasked))[:20]
+
+
+def read_samples_late(event: Draft, run: Run, samples_files: Mapping[str, SamplesFile]) -> None:
+    """Files of per-sample results that were not there when their scores were recorded."""
+    for evaluation in Evaluation.objects.filter(run=run, samples_artifact=None).exclude(samples_read={}):
+        found = _samples_of(run, str(evaluation.samples_read["path"]), samples_files)
+        if found.get("samples_artifact") is not None:
+            event.change(evaluation, **found)
+
+
+def _samples_of(run: Run, path: str, samples_files: Mapping[str, SamplesFile]) -> dict[str, Any]:
+    """What an evaluation keeps of the file that its score names: nothing where it names none, the path alone where there is no such file."""
+    if not path:
+        return {}
+    file = samples_files.get(path)
+    kept = Artifact.objects.filter(run=run, blob__sha256=file.sha256).order_by("path") if file else Artifact.objects.none()
+    name = path.removeprefix("outputs/")
+    artifact = next(
+        (row for row in kept if row.path in (path, name) or row.path.endswith(f"/{name}")), None
+    )  # the last: one that was set apart
+    return {"samples_artifact": artifact, "samples_read": {"path": path, **(file.read if file and artifact else {})}}
 
 
 def _subject(run: Run) -> Artifact | None:

@@ -21,6 +21,7 @@ from runs.error_lines import TAIL_BYTES, error_lines
 from runs.jobs import lanes, lease
 from runs.jobs.job import job
 from runs.jobs.keeper import Keeper, TurnOver, collected
+from runs.jobs.samples import samples_files
 from runs.lifecycle import AttemptStatus
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.place import place_of
@@ -114,10 +115,12 @@ def words_of(
     """What the attempt has said in its lines, as far as they were taken in."""
     [watch] = kept_query.rows(Watch, attempt=attempt)
     tail = _stderr_tail(attempt, artifacts) if attempt.exit_code or attempt.exit_signal else b""
-    scores = kept_query.rows(RunLine, attempt=attempt, type="score", order_by=("number",))
+    lines = kept_query.rows(RunLine, attempt=attempt, type="score", order_by=("number",))
+    scores = tuple(_score(line.body) for line in lines)
     return Harvest(
         artifacts=artifacts,
-        scores=tuple(_score(line.body) for line in scores),
+        scores=scores,
+        samples_files=samples_files(attempt, scores, artifacts),
         said_done=watch.said_done,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},
         last_words=_last_words(tail) if attempt.exit_code else "",
@@ -242,4 +245,5 @@ def _score(body: dict[str, Any]) -> Score:
         value=float(body["value"]),
         stderr=float(stderr) if stderr is not None else None,
         samples=body.get("samples"),
+        samples_file=str(body.get("samples_file") or ""),
     )

@@ -47,11 +47,13 @@ class Evaluation(Owned):
     standard_error = models.FloatField(null=True, blank=True)
     samples = models.BigIntegerField(null=True, blank=True)
     subject_artifact = owned_key("runs.Artifact", null=True)
+    samples_artifact = owned_key("runs.Artifact", null=True)
+    samples_read = models.JSONField(default=dict, blank=True, help_text="path, counts and faults of the file of per-sample results")
 
     class Meta(Owned.Meta):
         constraints = [
             *Owned.Meta.constraints,
-            *same_workspace("evaluation", "run", "benchmark", "contract", "subject_artifact"),
+            *same_workspace("evaluation", "run", "benchmark", "contract", "subject_artifact", "samples_artifact"),
             models.UniqueConstraint(fields=["workspace", "run", "benchmark", "metric"], name="evaluation_once"),
         ]
         indexes = [models.Index(fields=["workspace", "benchmark", "metric", "value"], name="evaluation_rank")]

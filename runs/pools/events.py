@@ -44,6 +44,7 @@ class Score:
     value: float
     stderr: float | None
     samples: int | None
+    samples_file: str = ""  # an output with one line of JSON for each sample
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,12 @@ def read_event(found: Fields) -> Event:
     return Unknown(kind, found) if read is None else read(found)
 
 
-def _path(found: Fields) -> str:
-    path = text(found, "path")
+def _path(found: Fields, name: str = "path") -> str:
+    path = text(found, name)
     try:
         path_parts(path)
     except PoolError as error:
-        raise MalformedError("path is not a plain relative path") from error
+        raise MalformedError(f"{name} is not a plain relative path") from error
     return path
 
 
@@ -147,7 +148,8 @@ def _dataset(found: Fields) -> DatasetFile:
 
 def _score(found: Fields) -> Score:
     stderr, samples = (optional_number(found, "stderr", least=0), optional_integer(found, "samples"))
-    return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples)
+    file = "" if found.get("samples_file") is None else _path(found, "samples_file")
+    return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples, file)
 
 
 def _input(found: Fields) -> Input:

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
 from workspaces import ids
@@ -36,12 +38,14 @@ def words_of(resting: Collection[Resting]) -> list[str]:
 
 
 def _scores(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
-    rows = Evaluation.objects.filter(subject_artifact__in=keys).select_related("run", "benchmark").order_by("-created_at", "-pk")
-    for row in rows:
-        words = (
-            f"A score is of it: {row.metric} {number(row.value, row.standard_error)} on {row.benchmark.name}, measured by {row.run.name}."
-        )
-        yield Resting(_key(row.subject_artifact_id), words, "run", row.run.public_id)
+    """What was measured of it, and what has its samples in it."""
+    rows = Evaluation.objects.filter(Q(subject_artifact__in=keys) | Q(samples_artifact__in=keys)).select_related("run", "benchmark")
+    for row in rows.order_by("-created_at", "-pk"):
+        score = f"{row.metric} {number(row.value, row.standard_error)} on {row.benchmark.name}, measured by {row.run.name}."
+        if row.subject_artifact_id in keys:
+            yield Resting(_key(row.subject_artifact_id), f"A score is of it: {score}", "run", row.run.public_id)
+        if row.samples_artifact_id in keys:
+            yield Resting(_key(row.samples_artifact_id), f"It holds the samples of a score: {score}", "run", row.run.public_id)
 
 
 def _live_runs(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:

@@ -41,6 +41,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "runs.OverlapCheck": {"method": 1, "verdict": "contaminated", "pairs": []},
     "runs.RecordIndex": {"method": 1},
     "runs.Ruling": {"about": "verdict", "verdict": "clean"},
+    "runs.Evaluation": {"samples_read": {"path": "x", "counts": {}, "scored": 0, "mean": None, "fault_count": 0, "faults": []}},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
 

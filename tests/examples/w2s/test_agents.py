@@ -152,7 +152,11 @@ def test_evaluation_scores_what_its_predictions_show(launch: Launch, tables: Pat
     assert score["value"] == pytest.approx(share)
     assert score["stderr"] == pytest.approx((share * (1 - share) / 171) ** 0.5)
     assert score["samples"] == 171
-    assert [event["kind"] for event in ended.events("artifact")] == ["predictions"]
+    assert [event["kind"] for event in ended.events("artifact")] == ["predictions", "samples"]
+    samples = [json.loads(line) for line in (ended.folder / score["samples_file"]).read_text().splitlines()]
+    assert [sample["id"] for sample in samples] == list(rows)
+    assert sum(sample["score"] for sample in samples) / 171 == pytest.approx(score["value"])
+    assert [str(sample["truth"]) for sample in samples] == [row["malignant"] for row in rows.values()]
 
 
 def test_evaluation_refuses_records_that_were_trained_on(launch: Launch, tables: Path, trained: Ended, tmp_path: Path) -> None:

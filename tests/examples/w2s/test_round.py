@@ -164,6 +164,9 @@ def test_the_score_is_the_gap_with_its_error_and_its_splits(gaps: dict[tuple[str
     students = [float(row.split(",")[2]) for row in rows[1:]]
     assert sum(students) / 24 == pytest.approx(found["mean_accuracy"]["student"])
     assert len(set(students)) > 5
+    samples = [json.loads(line) for line in ended.output("samples.jsonl").read_text().splitlines()]
+    assert [sample["output"] for sample in samples] == pytest.approx(students)
+    assert [sample["score"] for sample in samples] == pytest.approx([float(row.split(",")[4]) for row in rows[1:]])
     (memory,) = ended.events("memory_write")
     assert memory["evidence"][0]["value"] == score["value"]
 

@@ -9,6 +9,7 @@ something that knows nothing is a large negative number that says how far chance
 
 import csv
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import numpy as np
@@ -16,6 +17,7 @@ from gap import Estimate, above_chance, gap_recovered, recovered
 from measures import classes
 from models import Model, teacher_and_student
 from run_folder import Job, JobError, run
+from sample_results import SampleResult, write_samples
 from students import last_of, read_settings, with_truth
 from tables import Table, need_table, refuse_overlap
 from teacher import epochs_of, read_teacher
@@ -91,6 +93,14 @@ def write_splits(job: Job, rights: np.ndarray) -> None:
     job.event("artifact", path="outputs/splits.csv", name="splits", kind="table", metadata={"splits": len(rights)})
 
 
+def split_results(rights: np.ndarray, control: bool) -> Iterator[SampleResult]:
+    """A split is a sample: the teacher's and the ceiling's accuracy are what is true of it, the student's is its output."""
+    for number, (weak, student, ceiling) in enumerate(rights.mean(axis=2), start=1):
+        truth = {"weak": float(weak), "ceiling": float(ceiling)}
+        score = float(student) if control else float(recovered(weak, student, ceiling))
+        yield SampleResult(f"split-{number}", truth, float(student), score)
+
+
 def report(job: Job, estimate: Estimate, chance: Estimate, gap: float, rights: np.ndarray, student: Model, benchmark: str) -> None:
     means = dict(zip(PARTS, (float(mean) for mean in rights.mean(axis=(0, 2))), strict=True))
     control = job.yes("shuffle_labels", False)
@@ -106,7 +116,10 @@ def report(job: Job, estimate: Estimate, chance: Estimate, gap: float, rights: n
     job.output("gap.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     job.event("artifact", path="outputs/gap.json", name="gap", kind="report", metadata={"splits": len(rights)})
     metric, measured = ("above_chance", chance) if control else ("gap_recovered", estimate)
-    job.event("score", benchmark=benchmark, metric=metric, value=measured.value, stderr=measured.error, samples=len(rights))
+    file = write_samples(job, split_results(rights, control))
+    job.event(
+        "score", benchmark=benchmark, metric=metric, value=measured.value, stderr=measured.error, samples=len(rights), samples_file=file
+    )
     if control:
         words = f"Control: the {student.family} student of shuffled labels is {chance} above chance over {len(rights)} splits; 0 is to be expected."
     else:

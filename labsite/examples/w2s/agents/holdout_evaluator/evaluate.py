@@ -11,6 +11,7 @@ import numpy as np
 from measures import above_chance, accuracy, binomial_error, calibration_error, log_loss
 from models import one_model
 from run_folder import Job, JobError, run
+from sample_results import SampleResult, write_samples
 from tables import RECORD_ID, Table, need_table, refuse_overlap
 
 PARAMETERS = ("target", "benchmark", "frozen")
@@ -35,12 +36,16 @@ def main(job: Job) -> None:
     job.metric("log_loss", log_loss(probabilities, holdout.labels), 0)
     job.metric("expected_calibration_error", calibration_error(probabilities, holdout.labels), 0)
     job.event("artifact", path="outputs/predictions.csv", name="predictions", kind="predictions", metadata={"records": samples})
+    told = zip(holdout.record_ids, holdout.labels, probabilities, strict=True)
+    file = write_samples(
+        job, (SampleResult(name, int(label), float(chance), float((chance >= 0.5) == label)) for name, label, chance in told)
+    )
     benchmark = job.text("benchmark", "medqa-holdout-accuracy")
     if model.params.get("shuffle_labels"):
         value, spread = above_chance(probabilities, holdout.labels)
-        job.event("score", benchmark=benchmark, metric="above_chance", value=value, stderr=spread, samples=samples)
+        job.event("score", benchmark=benchmark, metric="above_chance", value=value, stderr=spread, samples=samples, samples_file=file)
     else:
-        job.event("score", benchmark=benchmark, metric="accuracy", value=share, stderr=error, samples=samples)
+        job.event("score", benchmark=benchmark, metric="accuracy", value=share, stderr=error, samples=samples, samples_file=file)
     job.event("progress", done=samples, total=samples, text=f"{samples} records scored")
     print(f"accuracy {share:.4f} ± {error:.4f} on {samples} records", flush=True)
 

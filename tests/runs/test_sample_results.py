@@ -1,0 +1,150 @@
+"""Files of per-sample results, read within bounds, whatever they hold; and the paired bootstrap of two of them."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runs.paired import NotComparable, difference
+from runs.sample_results import (
+    MAX_FAULTS,
+    MAX_FILE_BYTES,
+    MAX_LINE_BYTES,
+    MAX_SAMPLES,
+    Fault,
+    Sample,
+    disagreement,
+    lines_of,
+    read_samples,
+    summarise,
+)
+
+
+def line(name: str, **fields: Any) -> bytes:
+    return json.dumps({"id": name, "score": 1, **fields}).encode() + b"\n"
+
+
+def test_lines_are_read_with_truth_output_and_score() -> None:
+    content = line("a", truth=1, output={"p": 0.5}) + line("b", status="errored", score=None) + line("c", status="abstained", score=0.25)
+    first, second, third = read_samples([content])
+    assert isinstance(first, Sample)
+    assert (first.id, first.truth, first.output, first.score, first.status) == ("a", "1", '{"p": 0.5}', 1.0, "ok")
+    assert isinstance(second, Sample)
+    assert (second.score, second.status, second.line) == (None, "errored", 2)
+    assert isinstance(third, Sample)
+    read = summarise([content]).as_json()
+    assert read["counts"] == {"ok": 1, "errored": 1, "abstained": 1}
+    assert (read["mean"], read["fault_count"]) == (0.625, 0)
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"{\n", "not JSON"),
+        (b"[1]\n", "not an object"),
+        (b'{"id": "b", "score": NaN}\n', "NaN is not JSON"),
+        (b'{"id": "b", "score": 1e999}\n', "score is not a finite number"),
+        (b'{"id": "b", "score": "1"}\n', "score is not a number"),
+        (b'{"id": "b"}\n', "score is missing, and its status is ok"),
+        (b'{"id": "", "score": 1}\n', "id is not text"),
+        (b'{"id": "b\\u0000", "score": 1}\n', "NUL"),
+        (b'{"id": "b", "score": 1, "status": "fine"}\n', "status is not ok, errored or abstained"),
+        (b'{"id": "b", "score": 1, "status": ["ok"]}\n', "status is not ok, errored or abstained"),
+        (b'{"id": "b", "score": 1, "truth": "\\ud800"}\n', "half a surrogate pair"),
+        (b'{"id": "a", "score": 1}\n', "its id stands above already"),
+        (b"\xff\xfe\n", "not JSON"),
+        (b"[" * 60_000 + b"\n", "not JSON"),
+        (b'{"id": "b", "score": 1, "output": "' + b"x" * MAX_LINE_BYTES + b'"}\n', "longer than 64 KB"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number_and_loses_no_other(bad: bytes, reason: str) -> None:
+    found = list(read_samples([line("a"), bad, line("z")]))
+    assert [type(each) for each in found] == [Sample, Fault, Sample]
+    assert isinstance(found[1], Fault)
+    assert found[1].line == 2
+    assert reason in found[1].reason
+
+
+def pieces(size: int, piece: int = 1 << 16) -> Iterator[bytes]:
+    for _ in range(size // piece):
+        yield b"x" * piece
+
+
+def test_a_line_of_ten_megabytes_is_never_held() -> None:
+    found = list(lines_of([b"one\n", *pieces(10 << 20), b"\n", b"three"]))
+    assert found == [(1, b"one"), (2, None), (3, b"three")]
+
+
+def test_of_a_file_that_is_too_long_the_beginning_counts() -> None:
+    def content() -> Iterator[bytes]:
+        yield line("a")
+        while True:
+            yield b"\n" * (1 << 20)
+
+    read = summarise(content()).as_json()
+    assert read["counts"]["ok"] == 1
+    assert read["faults"] == [[0, f"more than {MAX_FILE_BYTES >> 20} MB; what follows was not read"]]
+
+
+def test_of_too_many_samples_the_first_count() -> None:
+    read = summarise(line(str(number)) for number in range(MAX_SAMPLES + 5)).as_json()
+    assert read["counts"]["ok"] == MAX_SAMPLES
+    assert read["faults"] == [[0, "more than 100,000 samples; what follows was not read"]]
+
+
+def test_what_the_row_keeps_is_bounded_and_json() -> None:
+    read = summarise([*[b"{\n"] * 1000, line("a", score=1e308), line("b", score=1e308)]).as_json()
+    assert (read["fault_count"], len(read["faults"]), read["mean"]) == (1000, MAX_FAULTS, None)
+    json.dumps(read, allow_nan=False)
+
+
+def test_a_count_that_does_not_agree_is_told() -> None:
+    read = summarise([line("a"), line("b")]).as_json()
+    assert disagreement(read, 2) == disagreement(read, None) == ""
+    assert disagreement(read, 100) == "The score is said to be of 100 samples; 2 can be read in the file."
+
+
+def test_the_bootstrap_of_right_and_wrong_is_what_theory_says() -> None:
+    """400 samples: 60 are right only here, 30 only there. The mean is 0.075, its standard error sqrt((p+q-(p-q)^2)/n) = 0.02343."""
+    pairs = [(1.0, 0.0)] * 60 + [(0.0, 1.0)] * 30 + [(1.0, 1.0)] * 310
+    found = difference(pairs)
+    error = math.sqrt((0.15 + 0.075 - 0.075**2) / 400)
+    assert found.mean == pytest.approx(0.075)
+    assert (found.better, found.worse, found.equal) == (60, 30, 310)
+    assert found.low == pytest.approx(0.075 - 1.96 * error, abs=0.004)
+    assert found.high == pytest.approx(0.075 + 1.96 * error, abs=0.004)
+    assert found.lower_bound == pytest.approx(0.075 - 1.645 * error, abs=0.004)
+    assert difference(pairs) == found
+
+
+def test_few_and_many_different_values_are_drawn_alike() -> None:
+    """Of 1,500 different differences each sample is drawn by itself; rounded to 300 different ones, how often each comes is drawn."""
+    pairs = [(float(value), 0.0) for value in np.random.default_rng(7).normal(0.1, 1, 1_500)]
+    one, other = difference(pairs), difference([(round(a, 2), b) for a, b in pairs])
+    assert one.low == pytest.approx(other.low, abs=0.006)
+    assert one.high == pytest.approx(other.high, abs=0.006)
+
+
+def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    source, held = np.random.default_rng(3), 0
+    for _ in range(200):
+        pairs = [(float(one < 0.6), float(other < 0.5)) for one, other in source.random((150, 2))]
+        found = difference(pairs, resamples=400)
+        held += found.low <= 0.1 <= found.high
+    assert 180 <= held <= 199
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([], "no sample in common"),
+        ([(1e200, 0.0)], "larger than"),
+        ([(number / 7, number * 0.3) for number in range(20_001)], "20,000 at most"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(pairs: list[tuple[float, float]], reason: str) -> None:
+    with pytest.raises(NotComparable, match=reason):
+        difference(pairs)
