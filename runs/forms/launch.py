@@ -45,6 +45,9 @@ class LaunchForm(forms.Form):
     use_required_attribute = False
 
     benchmark = forms.ChoiceField(help_text="What it is measured on, under the current contract.")
+    contract = forms.IntegerField(
+        required=False, min_value=1, max_value=2**31 - 1, label="Contract version", help_text="Empty: the current one."
+    )
     agent = forms.ChoiceField(help_text="What runs.")
     version = forms.TypedChoiceField(coerce=int, required=False, empty_value=None, label="Version of the agent")
     datasets = forms.MultipleChoiceField(required=False, widget=Picks, help_text="A run reads them and changes nothing in them.")
@@ -67,6 +70,8 @@ class LaunchForm(forms.Form):
         super().__init__(given)
         self.is_draft = is_draft
         self.choices = choices
+        if not self._given("contract"):
+            del self.fields["contract"]
         self._choose("benchmark", choices.benchmarks, "Choose a benchmark")
         self._choose("agent", choices.agents, "Choose an agent")
         self._choose("pool", choices.pools, "The default pool" if choices.default_pool else "Choose a pool")
@@ -177,6 +182,7 @@ class LaunchForm(forms.Form):
         hours: Decimal | None = given.get("gpu_hours")
         return LaunchRequest(
             benchmark=given.get("benchmark", ""),
+            contract=given.get("contract"),
             agent=given.get("agent", ""),
             agent_version=given.get("version"),
             pool=given.get("pool", ""),

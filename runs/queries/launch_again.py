@@ -1,13 +1,27 @@
-"""A run's request as the query string of the launch page, to be changed before it is asked for again."""
+"""A run's request as the query string of the launch page, to be changed before it is asked for again; and an evaluation's."""
 
 import json
 from urllib.parse import urlencode
 
-from runs.models import Run, RunInput
+from runs.models import Evaluation, Run, RunInput
+from runs.queries.run_page import find_run, inputs_shown
+
+
+def evaluate_again(text: str) -> str:
+    """The same evaluator version, inputs, parameters and contract version as an evaluation had. Raises NotFound for one that is not here."""
+    evaluation = Evaluation.objects.find(text, "contract", "benchmark")
+    run = find_run(evaluation.run_id.hex)
+    own = launch_fields(run, inputs_shown(run), reason=f"To measure again what {run.name} measured.")
+    kept = [(name, value) for name, value in own if name != "benchmark"]
+    return urlencode([("benchmark", evaluation.benchmark.slug), ("contract", str(evaluation.contract.version)), *kept])
 
 
 def launch_query(run: Run, inputs: list[RunInput]) -> str:
     """`?benchmark=…&agent=…` with everything the run was asked for; versions as the run had them."""
+    return "?" + urlencode(launch_fields(run, inputs, reason=f"Again, after {run.name}."))
+
+
+def launch_fields(run: Run, inputs: list[RunInput], *, reason: str) -> list[tuple[str, str]]:
     fields: list[tuple[str, str]] = [
         ("benchmark", run.benchmark.slug),
         ("agent", run.agent.slug),
@@ -15,8 +29,8 @@ def launch_query(run: Run, inputs: list[RunInput]) -> str:
         ("pool", run.pool.slug),
         ("seed", "" if run.seed is None else str(run.seed)),
         ("parameters", json.dumps(run.parameters, ensure_ascii=False)),
-        ("reason", f"Again, after {run.name}."[:1000]),
+        ("reason", reason[:1000]),
         *(("datasets", str(entry["label"])) for entry in run.frozen.get("inputs", []) if entry.get("kind") == "dataset"),
         *(("artifacts", entry.artifact_id.hex) for entry in inputs if entry.artifact_id is not None),
     ]
-    return "?" + urlencode([(name, value) for name, value in fields if value])
+    return [(name, value) for name, value in fields if value]

@@ -11,6 +11,7 @@ from runs.forms.launch import LaunchForm
 from runs.forms.parameters import PREFIX
 from runs.models import Certificate
 from runs.queries.estimate import Estimate, estimate
+from runs.queries.launch_again import evaluate_again
 from runs.queries.launch_choices import launch_choices
 from runs.queries.launch_score import Scoring, score_launch
 from runs.queries.parameters import parameter_faults
@@ -26,10 +27,11 @@ OPTIONAL = frozenset({"gpu_hours", "datasets"})
 
 
 def run_launch(request: PageRequest) -> HttpResponseBase:
-    """GET shows the form, filled from the address (`scores=<run>`: to score that run); POST with `act=check` looks, with `act=launch` launches.
+    """GET shows the form, filled from the address (`scores=<run>`: to score that run, `again=<evaluation>`: to measure the same again); POST with
+    `act=check` looks, with `act=launch` launches.
     Any other POST is a draft, `act=find` as well: `find` narrows the datasets that it offers."""
     scoring = score_launch(request.GET["scores"]) if request.method != "POST" and "scores" in request.GET else None
-    given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else request.GET
+    given = request.POST if request.method == "POST" else QueryDict(scoring.query) if scoring else _asked(request.GET)
     act = "" if is_fragment(request) else request.POST.get("act", "")
     form = LaunchForm(
         given if given or request.method == "POST" else None, launch_choices(given.get("find", "")), is_draft=act not in ("check", "launch")
@@ -52,6 +54,10 @@ def run_launch(request: PageRequest) -> HttpResponseBase:
         _place(form, refusal)
         return _page(request, form, _look(form, request.user), status=409)
     return redirect("run", request.workspace.slug, launched.run.public_id)
+
+
+def _asked(given: QueryDict) -> QueryDict:
+    return QueryDict(evaluate_again(str(given["again"]))) if "again" in given else given
 
 
 def _look(form: LaunchForm, person: User) -> Estimate | None:

@@ -11,12 +11,13 @@ from runs.models import Artifact, Evaluation, Run
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, add_artifact, client_of, copy_runs, score_runs
-from tests.factories_registry import make_agent_version, make_dataset_version
+from tests.factories_registry import make_agent_version, make_dataset_version, stored
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.access import Actor, Kind
+from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.member import add_member
-from workspaces.models import Benchmark, Dataset
+from workspaces.models import Agent, Benchmark, Dataset
 
 HERE = "/workspaces/lab"
 API = "/api/v1/workspaces/lab"
@@ -31,7 +32,8 @@ def laboratory(db: None) -> Laboratory:
             actor=made.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", holdout=holdout,
             accepts_no_isolation_reason="a test",
         )  # fmt: skip
-        make_agent_version(made.owner, "judge", kind="evaluate", wall_seconds=60)
+        schema = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+        make_agent_version(made.owner, "judge", kind="evaluate", wall_seconds=60, parameter_schema=schema)
     return made
 
 
@@ -173,3 +175,42 @@ def test_pages_that_show_a_score_lead_to_it(laboratory: Laboratory, model: Artif
     client = client_of(laboratory.owner)
     for page in ("benchmarks/accuracy/", f"runs/{evaluation.run.public_id}/", f"artifacts/{model.public_id}/"):
         assert f"{HERE}/evaluations/{evaluation.public_id}/" in client.get(f"{HERE}/{page}").content.decode(), page
+
+
+def test_evaluate_again_asks_for_the_same_under_the_same_contract(laboratory: Laboratory, model: Artifact) -> None:
+    with laboratory.opened():
+        (evaluation,) = measure(laboratory, model, 0.8)
+        judge = Agent.objects.get(slug="judge")
+        publish_agent_version(
+            actor=laboratory.owner, agent=judge, argv=["python", "main.py"], files=[stored("main.py", b"print(2)")], kind="evaluate"
+        )
+        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize")
+    client = client_of(laboratory.owner)
+    address = f"{HERE}/runs/launch/?again={evaluation.public_id}"
+    for page in (read(client, evaluation), client.get(f"{HERE}/artifacts/{model.public_id}/").content.decode()):
+        assert f'href="{address}"' in page
+    form = client.get(address)
+    assert form.status_code == 200
+    given = {name: form.context["form"][name].value() for name in ("benchmark", "contract", "agent", "version", "datasets", "artifacts")}
+    assert given == {
+        "benchmark": "accuracy", "contract": "2", "agent": "judge", "version": "1", "datasets": ["unseen@1"], "artifacts": [model.pk.hex],
+    }  # fmt: skip
+    shown = {bound.name: bound.value() for bound in form.context["form"] if bound.value() is not None}
+    answer = client.post(f"{HERE}/runs/launch/", {**shown, "act": "launch", "once": form.context["once"]})
+    assert answer.status_code == 303, answer.content.decode()
+    with laboratory.opened():
+        again = Run.objects.select_related("contract", "agent_version").latest("number")
+        assert (again.contract.version, again.agent_version.number, again.parameters) == (2, 1, {"limit": 10})
+        assert [entry.sha256 for entry in again.inputs.order_by("slug")] == [
+            entry.sha256 for entry in evaluation.run.inputs.order_by("slug")
+        ]
+
+
+def test_a_launch_names_no_contract_unless_it_is_asked_for(laboratory: Laboratory) -> None:
+    client = client_of(laboratory.owner)
+    assert "Contract version" not in client.get(f"{HERE}/runs/launch/").content.decode()
+    assert client.get(f"{HERE}/runs/launch/?again=eval_{'0' * 32}").status_code == 404
+    strange = client.post(
+        f"{HERE}/runs/launch/", {"benchmark": "accuracy", "agent": "judge", "contract": "77", "act": "launch", "once": "0" * 32}
+    )
+    assert strange.status_code in (409, 422)
