@@ -229,6 +229,11 @@ ARENA_JUDGE = AgentPlan(
             "prior_draws": _number(
                 0.01, 100, 1, "Drawn games with the reference that are added for each player, so that ratings are finite."
             ),
+            "sequential": _yes(False, "End the match with the reference once elo0 or elo1 is accepted; games are the most then."),
+            "elo0": _number(-1000, 1000, 0, "Elo above the reference under H0."),
+            "elo1": _number(-1000, 1000, 50, "Elo above the reference under H1; larger than elo0."),
+            "alpha": _number(0.0001, 0.4, 0.05, "How often H1 may be accepted where H0 is true."),
+            "beta": _number(0.0001, 0.4, 0.05, "How often H0 may be accepted where H1 is true."),
             "benchmark": _text(ARENA.slug, "Benchmark that the rating is reported for."),
         },
     ),

@@ -170,6 +170,26 @@ def test_an_arena_rates_every_player_and_scores_the_first(launch: Launch, played
     assert all(ended.output(name).read_bytes() == again.output(name).read_bytes() for name in ("ratings.json", "games.sgf"))
 
 
+def test_a_sequential_match_ends_once_it_is_decided(launch: Launch, trained: Ended) -> None:
+    inputs = {"checkpoint-a": artifact(checkpoint(trained))}
+    params = {"games": 200, "simulations": 8, "sequential": True, "elo0": -1000, "elo1": -600}
+    ended, again = (launch(plan.ARENA_JUDGE, inputs, params) for _ in range(2))
+    assert ended.code == 0, ended.stderr
+    document = json.loads(ended.output("ratings.json").read_text())
+    test, (met,) = document["sequential_test"], document["matches"]
+    assert (test["verdict"], test["games"], met["games"]) == ("H1", met["games"], ended.events("score")[0]["samples"])
+    assert test["log_likelihood_ratio"] >= test["bounds"][1]
+    assert met["games"] % 16 == 0
+    assert met["games"] < 200
+    points = sum(place * pairs / 2 for place, pairs in enumerate(test["pairs_by_points"]))
+    assert (sum(test["pairs_by_points"]), points) == (met["games"] / 2, met["points_of_first"])
+    assert "at least -600 Elo is accepted against -1000" in ended.events("note")[-1]["text"]
+    assert ended.output("ratings.json").read_bytes() == again.output("ratings.json").read_bytes()
+    undecided = launch(plan.ARENA_JUDGE, inputs, {**params, "games": 4, "elo0": 0, "elo1": 1})
+    assert json.loads(undecided.output("ratings.json").read_text())["sequential_test"]["verdict"] == "open"
+    assert launch(plan.ARENA_JUDGE, inputs, {**params, "elo0": 5, "elo1": 5}).code == 2
+
+
 def test_gnugo_takes_part_where_it_is(launch: Launch, trained: Ended, gnugo: str) -> None:
     params = {"games": 2, "simulations": 8, "gnugo_levels": [0]}
     ended = launch(plan.ARENA_JUDGE, {"checkpoint-a": artifact(checkpoint(trained))}, params)

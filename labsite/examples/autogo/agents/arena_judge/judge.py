@@ -2,6 +2,8 @@
 
 Inputs: checkpoints. The first is the candidate that is scored; what it is scored against is the reference, whose rating is 0: the network
 of random weights, or the second checkpoint where that is left out. More players on request: a random mover, GNU Go at given levels.
+With `sequential` the match of these two ends as soon as it is decided with stated error rates whether the candidate is `elo0` or `elo1` stronger;
+a rating from a match that ended so is larger in size than the truth on average, so what is claimed then is the answer, not the rating.
 """
 
 import json
@@ -16,10 +18,11 @@ from play import Match
 from players import Player, network_player, play_games, players_of_gnugo, random_mover
 from ratings import NORMAL_95, NoRating, Pairing, Ratings, rate
 from run_folder import Job, JobError, run
+from sequential_match import Answer, play_until_answered, read_question
 
 PARAMETERS = (
     "size", "komi", "games", "simulations", "exploration", "random_moves", "move_cap", "play_on", "random_weights",
-    "random_mover", "gnugo_levels", "seconds_per_answer", "prior_draws", "benchmark",
+    "random_mover", "gnugo_levels", "seconds_per_answer", "prior_draws", "benchmark", "sequential", "elo0", "elo1", "alpha", "beta",
 )  # fmt: skip
 MOST_PLAYERS = 32
 Pair = tuple[Player, Player]
@@ -33,8 +36,13 @@ def main(job: Job) -> None:
     players = find_players(job)
     candidate, reference = players[0], players[1]
     results: dict[Pair, list[Game]] = {}
+    question, answer = read_question(job), None
     try:
-        for pair, played in play_pairs(job, match, players, games):
+        if yes(job, "sequential", False):
+            results[candidate, reference], answer = play_until_answered(
+                job, question, games, lambda batch, count: play_games(match, candidate, reference, count, [job.seed, 6, batch])
+            )
+        for pair, played in play_pairs(job, match, players, games, done=tuple(results)):
             results[pair] = played
     except (PeerError, Refused) as exc:
         raise JobError(str(exc)) from exc
@@ -42,12 +50,15 @@ def main(job: Job) -> None:
         for player in players:
             player.close()
     ratings = rate_all(results, reference.name, prior)
-    write_results(job, results, ratings, reference.name, prior)
+    write_results(job, results, ratings, reference.name, prior, answer)
 
     rating = ratings.players[candidate.name]
-    points = points_of_first(results[candidate, reference])
-    job.event("score", benchmark=benchmark, metric="elo", value=rating.elo, stderr=rating.elo_error, samples=games * (len(players) - 1))
-    job.event("score", benchmark=benchmark, metric="win_rate", value=points / games, stderr=share_error(points, games), samples=games)
+    met = len(results[candidate, reference])
+    points, samples = points_of_first(results[candidate, reference]), met + games * (len(players) - 2)
+    job.event("score", benchmark=benchmark, metric="elo", value=rating.elo, stderr=rating.elo_error, samples=samples)
+    job.event("score", benchmark=benchmark, metric="win_rate", value=points / met, stderr=share_error(points, met), samples=met)
+    if answer is not None:
+        job.event("note", text=f"{candidate.name} against {reference.name}: {answer}")
     low, high = rating.elo_interval
     print(f"{candidate.name}: {rating.elo:+.0f} Elo against {reference.name}, 95 % from {low:+.0f} to {high:+.0f}", flush=True)
 
@@ -71,9 +82,14 @@ def find_players(job: Job) -> list[Player]:
     return players
 
 
-def play_pairs(job: Job, match: Match, players: list[Player], games: int) -> Iterator[tuple[Pair, list[Game]]]:
+def play_pairs(
+    job: Job, match: Match, players: list[Player], games: int, done: tuple[Pair, ...] = ()
+) -> Iterator[tuple[Pair, list[Game]]]:  # fmt: skip
+    """All matches but those that were played already."""
     pairs = list(combinations(players, 2))
     for number, (first, second) in enumerate(pairs):
+        if (first, second) in done:
+            continue
         played = play_games(match, first, second, games, [job.seed, 5, number])
         points = points_of_first(played)
         text = f"{first.name} {points:g} : {games - points:g} {second.name}"
@@ -91,7 +107,9 @@ def rate_all(results: dict[Pair, list[Game]], reference: str, prior: float) -> R
         raise JobError(f"no ratings: {exc}") from exc
 
 
-def write_results(job: Job, results: dict[Pair, list[Game]], ratings: Ratings, reference: str, prior: float) -> None:
+def write_results(
+    job: Job, results: dict[Pair, list[Game]], ratings: Ratings, reference: str, prior: float, answer: Answer | None
+) -> None:  # fmt: skip
     everything = [played for games in results.values() for played in games]
     note_capped(job, everything)
     named = (
@@ -112,6 +130,7 @@ def write_results(job: Job, results: dict[Pair, list[Game]], ratings: Ratings, r
     document = {
         "schema": "autogo.ratings.v1", "model": "Bradley-Terry", "reference": reference, "prior_draws": prior, "normal_quantile": NORMAL_95,
         "log_likelihood": ratings.log_likelihood, "ratings": rated, "matches": matches,
+        "sequential_test": answer.as_json() if answer else None,
     }  # fmt: skip
     job.output("ratings.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     job.event("artifact", path="outputs/ratings.json", name="ratings", kind="ratings", metadata={"players": len(rated)})
