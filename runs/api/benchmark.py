@@ -12,6 +12,7 @@ from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
+from runs.queries.seed_board import SeedRow, Together
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Size
@@ -55,17 +56,56 @@ class RankedScoreOut(Schema):
     created_at: datetime
 
 
+class ContractMetricOut(Schema):
+    metric: str
+    unit: str
+    direction: Literal["maximize", "minimize"]
+
+
+class TogetherOut(Schema):
+    """Mean or median of one metric over runs that differ by their seed; interval and error are null where they are too few for one."""
+
+    metric: str
+    value: float | NAMED_FLOATS | None
+    runs: int
+    low: float | NAMED_FLOATS | None = Field(description="From here to `high`: the 95 % interval.")
+    high: float | NAMED_FLOATS | None
+    standard_error: float | NAMED_FLOATS | None = Field(description="Of a mean.")
+
+
+class SeedRowOut(Schema):
+    """Runs of one agent version with the same parameters but for `seed`; `rank` is null where one of their scores is no finite number."""
+
+    rank: int | None
+    sharing: int
+    agent: str
+    agent_version: int
+    parameters: dict[str, Any]
+    seeds: int
+    score: TogetherOut
+    metrics: list[TogetherOut]
+    first_at: datetime
+
+
 class ScoreboardOut(Schema):
-    """Scores under the contract that holds now. `total` counts those of the whole board, `ranked` those of them that have a rank."""
+    """Scores under the contract that holds now. `total` counts those of the whole board, `ranked` those of them that have a rank.
+
+    Where the contract ranks over seeds, `over_seeds` says how, and the rows are in `seed_rows` instead of `items`, `seed_rows_total` of them.
+    """
 
     benchmark_id: str
     contract_version: int | None
-    metric: str | None
+    metric: str | None = Field(description="The metric that ranks.")
+    unit: str | None
     direction: Literal["maximize", "minimize"] | None
+    metrics: list[ContractMetricOut] = Field(description="Of the contract, the first one before those that stand beside it.")
     total: int
     ranked: int
     metrics_reported: list[str] = Field(description="Other metrics under this contract, of which `metric` may name some.")
     items: list[RankedScoreOut]
+    over_seeds: Literal["mean", "median"] | None
+    seed_rows: list[SeedRowOut]
+    seed_rows_total: int
     next: str | None
 
 
@@ -90,37 +130,73 @@ def get_scoreboard(
     benchmark: str,
     metric: Metrics = (),
     lower: Metrics = (),
-    rows: Literal["all", "best"] = "all",
+    rows: Literal["", "all", "best"] = "",
+    by: Annotated[str, Query(max_length=250)] = "",
     order: Literal["score", "mean", "median"] = "score",
     cursor: Place = "",
     limit: Size = settings.API_PAGE_SIZE,
 ) -> dict[str, Any]:
-    """Scores, best first; `rows=best`: the best of each agent alone.
+    """Scores, best first; `rows=best`: the best of each agent alone; `rows=all`: each for itself, also where the contract ranks over seeds.
 
-    `metric`, up to four times, shows other metrics beside the score, with mean and median rank over the score and them; `order` stands the scores
-    by one of these. More of a metric is better unless `lower` names it too. Equal values share a rank; a run that reported no finite number of a
-    metric stands behind all that did.
+    `by` names the metric of the contract that ranks, each in its own direction. Metrics of the contract are shown beside it where `metric` names
+    none. `metric`, up to four times, shows others beside the score, with mean and median rank over the score and them; `order` stands the scores
+    by one of these. More of a metric that the contract does not name is better unless `lower` names it too. Equal values share a rank; a run that
+    reported no finite number of a metric stands behind all that did.
     """
     found = Benchmark.objects.find(benchmark)
-    view = BoardView(rows == "best", metric, lower, order, int(cursor or 0))
+    view = BoardView(
+        is_best=rows == "best", metrics=metric, lower=lower, order=order, start=int(cursor or 0), is_single=rows == "all", by=by
+    )
     board = scoreboard(found, view, older_limit=0, size=limit)
-    contract = board.contract
+    contract, together = board.contract, board.over_seeds
+    last, total = (together.last, together.total) if together else (board.last, board.total)
     return {
         "benchmark_id": found.public_id,
         "contract_version": contract and contract.version,
-        "metric": contract and contract.metric,
-        "direction": contract and contract.direction,
+        "metric": contract and board.leading.metric,
+        "unit": contract and board.leading.unit,
+        "direction": contract and board.leading.direction,
+        "metrics": [each.as_json() for each in contract.all_metrics] if contract else [],
         "total": board.total,
         "ranked": board.ranked,
         "metrics_reported": board.offered,
         "items": [_score(board, score) for score in board.scores],
-        "next": str(board.last) if board.scores and board.last < min(board.total, FARTHEST) else None,
+        "over_seeds": together and together.over,
+        "seed_rows": [_seed_row(board, row) for row in together.rows] if together else [],
+        "seed_rows_total": together.total if together else 0,
+        "next": str(last) if last > board.view.start and last < min(total, FARTHEST) else None,
+    }
+
+
+def _seed_row(board: Scoreboard, row: SeedRow) -> dict[str, Any]:
+    return {
+        "rank": row.rank,
+        "sharing": row.sharing,
+        "agent": row.version.agent.slug,
+        "agent_version": row.version.number,
+        "parameters": row.parameters,
+        "seeds": row.seeds,
+        "score": _together(board.leading.metric, row.score),
+        "metrics": [_together(name, other) for name, other in zip(board.columns, row.others, strict=True)],
+        "first_at": row.first_at,
+    }
+
+
+def _together(metric: str, found: Together) -> dict[str, Any]:
+    between = found.interval
+    return {
+        "metric": metric,
+        "value": named(found.value),
+        "runs": found.count,
+        "low": between and named(between.low),
+        "high": between and named(between.high),
+        "standard_error": named(found.error),
     }
 
 
 def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
     row, made, ranks = score.evaluation, score.made_by, score.ranks
-    columns = zip(board.view.metrics, score.others, ranks.of[1:] if ranks else [None] * len(score.others), strict=True)
+    columns = zip(board.columns, score.others, ranks.of[1:] if ranks else [None] * len(score.others), strict=True)
     return {
         "rank": score.rank,
         "sharing": score.sharing,

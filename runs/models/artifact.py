@@ -46,6 +46,8 @@ class Evaluation(Owned):
     value = models.FloatField(help_text="NaN and infinities are kept and rank last")
     standard_error = models.FloatField(null=True, blank=True)
     samples = models.BigIntegerField(null=True, blank=True)
+    errored = models.BigIntegerField(null=True, blank=True, help_text="of `samples`, those that gave an error instead of an answer")
+    abstained = models.BigIntegerField(null=True, blank=True, help_text="of `samples`, those that were not answered")
     subject_artifact = owned_key("runs.Artifact", null=True)
     samples_artifact = owned_key("runs.Artifact", null=True)
     samples_read = models.JSONField(default=dict, blank=True, help_text="path, counts and faults of the file of per-sample results")

@@ -17,6 +17,7 @@ from django.db.models.functions import Greatest, Least, Rank
 
 from runs.models import Evaluation
 from runs.queries.standing import standing
+from workspaces.contract_metrics import Metric
 from workspaces.models import Contract
 
 INFINITY = float("inf")
@@ -38,7 +39,7 @@ class Ranks:
 
 
 def with_ranks(
-    rows: "QuerySet[Evaluation]", contract: Contract, metrics: Sequence[str], lower: Sequence[str] = ()
+    rows: "QuerySet[Evaluation]", contract: Contract, metrics: Sequence[str], lower: Sequence[str] = (), *, leading: Metric | None = None
 ) -> "QuerySet[Evaluation]":
     """The rows, marked by `scoreboard.ranked`, each with `rank_0` by its score and `rank_1`… by `metrics`; `lower`: metrics whose smaller values
     are better. At most four metrics."""
@@ -58,7 +59,7 @@ def with_ranks(
         found = Case(When(Q(is_unranked=0), then=Subquery(reported)), default=None, output_field=FloatField())
         rows = rows.annotate(**{f"value_{number}": found})
     finite = Case(When(is_unranked=0, then=F("value")), default=None, output_field=FloatField())
-    falls = contract.direction == Contract.Direction.MAXIMIZE
+    falls = not (leading or contract.primary).is_lower_better
     ranks: dict[str, Any] = {"rank_0": _rank(finite, falls=falls)}
     for number, metric in enumerate(metrics, start=1):
         ranks[f"rank_{number}"] = _rank(F(f"value_{number}"), falls=metric not in lower)

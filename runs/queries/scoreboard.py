@@ -7,7 +7,8 @@ share a rank, the earliest of them stands first; what is no finite number comes 
 import math
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, OrderBy, Q, QuerySet, UUIDField, Value, When, Window
 from django.db.models.functions import Rank, RowNumber
@@ -15,8 +16,10 @@ from django.db.models.functions import Rank, RowNumber
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
+from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import standing
 from runs.queries.unscored import Unscored, unscored
+from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
 from workspaces.queries.withdrawal import marked
@@ -41,6 +44,8 @@ class BoardView:
     ] = ()  # those of `metrics` whose smaller values are better; nothing else says so of a metric that no contract ranks by
     order: str = BY_SCORE  # BY_MEAN and BY_MEDIAN want columns, and stand by the ranks in them
     start: int = 0  # how many scores stand before the first of this page
+    is_single: bool = False  # each score for itself, although the contract ranks over seeds
+    by: str = ""  # the metric of the contract that ranks; empty, or no metric of it: the contract's first
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,9 @@ class Scoreboard:
 
     contract: Contract | None
     view: BoardView = field(default_factory=BoardView)
+    leading: Metric = field(default_factory=lambda: Metric(""))  # the metric that ranks here
+    columns: tuple[str, ...] = ()  # of metrics beside it: those of the view, else those of the contract
+    over_seeds: SeedBoard | None = None  # instead of `scores`, where the contract ranks over seeds
     scores: list[Score] = field(default_factory=list)
     older: list[Score] = field(default_factory=list)
     total: int = 0  # scores under the contract that holds now
@@ -139,58 +147,80 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     contract = current_contract(benchmark.pk)
     if contract is None:
         return Scoreboard(contract=None, view=view)
-    offered = _offered(contract, view.metrics)
-    metrics = tuple(name for name in offered if name in view.metrics)[:MOST_COLUMNS]
-    view = BoardView(
-        is_best=view.is_best,
-        metrics=metrics,
-        lower=tuple(name for name in metrics if name in view.lower),
-        order=view.order if metrics and view.order in ORDERS else BY_SCORE,
-        start=max(0, view.start),
-    )
-    rows = best_of_each(scores_under(contract), contract) if view.is_best else scores_under(contract)
-    counts = rows.aggregate(total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE))
-    ordered = ranked(_related(rows), contract)
-    page = list(_as_asked(ordered, contract, view)[view.start : view.start + size])
-    others = _others(contract, view.metrics, page)
+    leading = next((metric for metric in contract.all_metrics if metric.metric == view.by), contract.primary)
+    offered = _offered(contract, leading, view.metrics)
+    view = _settled(view, contract, leading, offered)
+    columns = view.metrics or tuple(metric.metric for metric in contract.all_metrics if metric != leading)
+    rows = scores_under(contract, leading)
+    rows = best_of_each(rows, leading) if view.is_best else rows
+    known = Scoreboard(
+        contract=contract, view=view, leading=leading, columns=columns, withdrawn=_withdrawn(contract, leading), offered=offered,
+        unscored=unscored(contract, leading.metric), **_counts(rows),
+    )  # fmt: skip
+    if contract.over_seeds and not view.is_best and not view.is_single:
+        together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
+        return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
+    ordered = ranked(_related(rows), leading)
+    page = list(_as_asked(ordered, contract, leading, view)[view.start : view.start + size])
+    others = _others(contract, columns, page)
     scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
     is_top = scores and not view.start and view.order == BY_SCORE
     top = scores[0] if is_top else next((_score(row) for row in ordered[:1]), None)
     leader = top if top is not None and top.rank is not None else None
-    older = standing().filter(benchmark=benchmark).exclude(contract=contract).filter(metric=F("contract__metric"))
-    return Scoreboard(
-        contract=contract,
-        view=view,
+    return replace(
+        known,
         scores=scores,
-        older=[_older(row) for row in _related(older).order_by("-created_at", "-pk")[:older_limit]],
+        older=_older_scores(contract, older_limit),
         leader=leader,
-        follower=_follower(leader, scores, rows, contract),
-        withdrawn=_withdrawn(contract),
-        offered=offered,
-        unscored=unscored(contract),
-        **counts,
+        follower=_follower(leader, scores, rows, leading),
     )
 
 
-def scores_under(contract: Contract) -> "QuerySet[Evaluation]":
-    """Scores of the contract's own metric, measured under this version of it, that rest on nothing withdrawn."""
-    return standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+def _settled(view: BoardView, contract: Contract, leading: Metric, offered: Sequence[str]) -> BoardView:
+    """The view with what can be shown of it: columns that were reported, and each with the direction that the contract gives it."""
+    declared = {metric.metric: metric.is_lower_better for metric in contract.all_metrics}
+    metrics = tuple(name for name in offered if name in view.metrics)[:MOST_COLUMNS]
+    return replace(
+        view,
+        by=leading.metric if leading.metric != contract.metric else "",
+        metrics=metrics,
+        lower=tuple(name for name in metrics if declared.get(name, name in view.lower)),
+        order=view.order if metrics and view.order in ORDERS else BY_SCORE,
+        start=max(0, view.start),
+    )
 
 
-def _withdrawn(contract: Contract) -> int:
-    rows = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+def _counts(rows: "QuerySet[Evaluation]") -> dict[str, Any]:
+    return rows.aggregate(total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE))
+
+
+def _older_scores(contract: Contract, limit: int) -> list[Score]:
+    if not limit:
+        return []
+    older = standing().filter(benchmark=contract.benchmark_id).exclude(contract=contract).filter(metric=F("contract__metric"))
+    return [_older(row) for row in _related(older).order_by("-created_at", "-pk")[:limit]]
+
+
+def scores_under(contract: Contract, leading: Metric | None = None) -> "QuerySet[Evaluation]":
+    """Scores of the contract's first metric, or another, measured under this version of it, that rest on nothing withdrawn."""
+    metric = contract.metric if leading is None else leading.metric
+    return standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=metric)
+
+
+def _withdrawn(contract: Contract, leading: Metric) -> int:
+    rows = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=leading.metric)
     return rows.filter(pk__in=marked("evaluation")).count()
 
 
-def best_first(contract: Contract) -> tuple[OrderBy, str, str]:
+def best_first(leading: Contract | Metric) -> tuple[OrderBy, str, str]:
     """The order in which scores lead: by value, of equal ones the earliest."""
     value = F("value")
-    return (value.desc() if contract.direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
+    return (value.desc() if leading.direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
 
 
-def ranked(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
+def ranked(rows: "QuerySet[Evaluation]", leading: Contract | Metric) -> "QuerySet[Evaluation]":
     """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share, and `sharing`, how many do."""
-    by_value, *ties = best_first(contract)
+    by_value, *ties = best_first(leading)
     rows = _marked(rows).annotate(
         place=Window(Rank(), order_by=["is_unranked", by_value]),
         sharing=Window(Count("pk"), partition_by=[F("is_unranked"), F("value")]),
@@ -198,22 +228,22 @@ def ranked(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evalua
     return rows.order_by("is_unranked", by_value, *ties)
 
 
-def best_of_each(rows: "QuerySet[Evaluation]", contract: Contract) -> "QuerySet[Evaluation]":
+def best_of_each(rows: "QuerySet[Evaluation]", leading: Contract | Metric) -> "QuerySet[Evaluation]":
     """Of each agent the score that leads the others of it; an evaluation counts for the agent that made what it measured."""
     measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
     credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
-    order: list[OrderBy | str] = ["is_unranked", *best_first(contract)]
+    order: list[OrderBy | str] = ["is_unranked", *best_first(leading)]
     numbered = _marked(rows).annotate(credited=credited).annotate(
         nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
     )  # fmt: skip
     return rows.filter(pk__in=numbered.filter(nth=1).values("pk"))
 
 
-def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, view: BoardView) -> "QuerySet[Evaluation]":
+def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metric, view: BoardView) -> "QuerySet[Evaluation]":
     """Rows of `ranked` with their ranks by each column; by mean or median rank where that is asked for, of equal ones the earliest."""
     if not view.metrics:
         return ordered
-    rows = with_ranks(ordered, contract, view.metrics, view.lower)
+    rows = with_ranks(ordered, contract, view.metrics, view.lower, leading=leading)
     if view.order == BY_SCORE:
         return rows
     by = by_mean if view.order == BY_MEAN else by_median
@@ -247,20 +277,20 @@ def _older(row: Evaluation) -> Score:
     return Score(rank=None, evaluation=row, is_current=False, is_isolated=row.run.isolation != Pool.Isolation.NONE)
 
 
-def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Evaluation]", contract: Contract) -> Score | None:
+def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Evaluation]", leading: Metric) -> Score | None:
     """The first score behind the leader's; asked for where it does not stand on the page."""
     if leader is None:
         return None
     found = next((score for score in shown if score.rank == leader.sharing + 1), None)
     if found is not None:
         return found
-    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(contract)).first()
+    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(leading)).first()
     return None if behind is None else Score(leader.sharing + 1, behind, True, behind.run.isolation != Pool.Isolation.NONE)
 
 
-def _offered(contract: Contract, wanted: Sequence[str]) -> list[str]:
+def _offered(contract: Contract, leading: Metric, wanted: Sequence[str]) -> list[str]:
     """Other metrics that runs reported: the first of them, and those that the address names."""
-    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=contract.metric)
+    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=leading.metric)
     found = list(reported.order_by("metric").values_list("metric", flat=True).distinct()[:MOST_OFFERED])
     missing = [name for name in wanted if name not in found][:MOST_COLUMNS]
     more = reported.filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()

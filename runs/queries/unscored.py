@@ -27,21 +27,23 @@ class Unscored:
     total: int = 0
 
 
-def unscored(contract: Contract) -> Unscored:
-    """Runs that may still be scored are none of them, nor are those of which another run has scored what they left."""
-    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
+def unscored(contract: Contract, metric: str = "") -> Unscored:
+    """Of the contract's first metric, or another. Runs that may still be scored are none of them, nor are those of which another run has scored
+    what they left."""
+    metric = metric or contract.metric
+    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=metric)
     runs = Run.objects.filter(benchmark=contract.benchmark_id, contract=contract, status__in=sorted(TERMINAL)).exclude(
         Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk")))
     )
     rows = list(runs.select_related("agent", "agent_version").order_by("-ended_at", "-pk")[:SHOWN])
     total = len(rows) if len(rows) < SHOWN else runs.count()
     gone = withdrawn("run", [run.pk for run in rows])
-    return Unscored([UnscoredRun(run, _why(run, contract, is_withdrawn=run.pk in gone)) for run in rows], total)
+    return Unscored([UnscoredRun(run, _why(run, metric, is_withdrawn=run.pk in gone)) for run in rows], total)
 
 
-def _why(run: Run, contract: Contract, *, is_withdrawn: bool) -> str:
+def _why(run: Run, metric: str, *, is_withdrawn: bool) -> str:
     if is_withdrawn:
         return "It rests on something that was withdrawn."
     if run.reason:
         return run.reason
-    return f"It ended without reporting {contract.metric}." if run.status == RunStatus.SUCCEEDED else ""
+    return f"It ended without reporting {metric}." if run.status == RunStatus.SUCCEEDED else ""

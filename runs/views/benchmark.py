@@ -13,6 +13,7 @@ from runs.charts import NORMAL_95, Intervals, intervals
 from runs.queries.quota import Quota, quota_of
 from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.unscored import UnscoredRun
+from runs.views.benchmark_seeds import seeds_answer, seeds_cells, seeds_head, seeds_lead, seeds_words
 from workspaces.access import Kind, Permission
 from workspaces.models import Benchmark, Contract
 from workspaces.pages import PageRequest
@@ -31,12 +32,14 @@ CSV_HEAD = (
 
 def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
     """`rows=best`: the best score of each agent; `metric=<key>`: a column of another metric, and mean and median rank over all that are shown;
-    `lower=<key>`: less of that metric is better; `order=mean|median`: by that rank; `from=<n>`: the page after so many scores."""
+    `lower=<key>`: less of that metric is better; `order=mean|median`: by that rank; `from=<n>`: the page after so many scores; `by=<key>`: the
+    metric of the contract that ranks; `rows=all`: each score for itself, where the contract ranks over seeds."""
     found = Benchmark.objects.find(benchmark)
     contracts = contracts_of(found)
     contract = contracts[0] if contracts else None
     board = _board(request, found)
     drawn = _drawn(board)
+    last, total = (board.over_seeds.last, board.over_seeds.total) if board.over_seeds else (board.last, board.total)
     context = {
         "benchmark": found,
         "contracts": contracts,
@@ -46,19 +49,24 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "older": [(score, None) for score in board.older],
         "ticks": drawn.ticks,
         "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
-        "chips": _chips(board.view),
+        "chips": _chips(board),
+        "leads": _leads(board),
         "columns": _columns(board),
-        "heads": _heads(board.view),
+        "heads": _heads(board),
         "orders": [
             (words, address(replace(board.view, order=order, start=0)), board.view.order == order) for words, order in ORDER_CHOICES
         ],
         "address": address(board.view),
-        "next_page": address(replace(board.view, start=board.last)) if board.last < board.total else "",
+        "next_page": address(replace(board.view, start=last)) if last < total else "",
+        "first": board.view.start + 1,
+        "shown": last - board.view.start,
+        "last": last,
+        "total": total,
         "first_page": address(replace(board.view, start=0)) if board.view.start else "",
         "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
         "quota": _quota(request, contract),
-        "answer": _answer(board),
-        "checks": _checks(board) if board.scores else [],
+        "answer": seeds_answer(board) if board.over_seeds else _answer(board),
+        "checks": _checks(board) if board.scores or board.over_seeds else [],
     }
     return render(request, "runs/benchmark.html", context)
 
@@ -69,17 +77,23 @@ def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
     board = _board(request, found)
 
     def piece(cursor: str) -> Piece:
-        return [*(_score_cells(score) for score in board.scores), *(_unscored_cells(board, row) for row in board.unscored.rows)], ""
+        if board.over_seeds is not None:
+            return seeds_cells(board), ""
+        return [*(_score_cells(board, score) for score in board.scores), *(_unscored_cells(board, row) for row in board.unscored.rows)], ""
 
-    head = (*CSV_HEAD, *(cell for name in board.view.metrics for cell in (name, f"{name}, standard error", f"{name}, rank")))
+    ranks = (", rank",) if board.view.metrics else ()
+    head = (*CSV_HEAD, *(f"{name}{what}" for name in board.columns for what in ("", ", standard error", *ranks)))
     if board.view.metrics:
         head = (*head, "mean rank", "median rank")
+    if board.over_seeds is not None:
+        head = seeds_head(board)
     return csv_file(f"{request.workspace.slug}-{found.slug}", head, piece, workspace_id=request.workspace.pk)
 
 
 def address(view: BoardView) -> str:
     """The query string that asks for this view; always starts with `?`."""
-    asked: list[tuple[str, str]] = [("rows", "best")] if view.is_best else []
+    asked: list[tuple[str, str]] = [("rows", "best")] if view.is_best else [("rows", "all")] if view.is_single else []
+    asked += [("by", view.by)] if view.by else []
     asked += [("metric", name) for name in view.metrics]
     asked += [("lower", name) for name in view.lower]
     asked += [("order", view.order)] if view.order != BY_SCORE and view.metrics else []
@@ -98,6 +112,8 @@ def _board(request: PageRequest, found: Benchmark) -> Scoreboard:
         lower=tuple(request.GET.getlist("lower")),
         order=request.GET.get("order", BY_SCORE),
         start=min(place, FARTHEST),
+        is_single=request.GET.get("rows") == "all",
+        by=request.GET.get("by", ""),
     )
     return scoreboard(found, view)
 
@@ -116,15 +132,45 @@ def _drawn(board: Scoreboard) -> Intervals:
     return intervals([(first.value, first.standard_error) if first is not None else (math.nan, None), *shown])
 
 
-def _chips(view: BoardView) -> list[tuple[str, str, bool]]:
+def _chips(board: Scoreboard) -> list[tuple[str, str, bool]]:
     """(words, address, is chosen)"""
-    return [(words, address(replace(view, is_best=best, start=0)), view.is_best is best) for words, best in CHOICES]
+    view, contract = board.view, board.contract
+    if contract is not None and contract.over_seeds:
+        label = str(Contract.OverSeeds(contract.over_seeds).label)
+        chosen = [
+            (label[:1].upper() + label[1:], False, False),
+            ("Each score for itself", False, True),
+            ("Best of each agent", True, False),
+        ]
+    else:
+        chosen = [(words, best, False) for words, best in CHOICES]
+        view = replace(view, is_single=False)
+    return [
+        (words, address(replace(view, is_best=best, is_single=single, start=0)), (view.is_best, view.is_single) == (best, single))
+        for words, best, single in chosen
+    ]
 
 
-def _heads(view: BoardView) -> list[tuple[str, bool, str]]:
-    """Each chosen column: its name, whether less of it is better, and the address that reads it the other way."""
-    heads = []
-    for name in view.metrics:
+def _leads(board: Scoreboard) -> list[tuple[str, str, bool]]:
+    """(metric, address, is chosen) of each that may rank; none where the contract has one alone."""
+    metrics = board.contract.all_metrics if board.contract is not None else ()
+    if len(metrics) < 2:
+        return []
+    return [
+        (metric.metric, address(replace(board.view, by=metric.metric if number else "", metrics=(), start=0)), metric == board.leading)
+        for number, metric in enumerate(metrics)
+    ]
+
+
+def _heads(board: Scoreboard) -> list[tuple[str, bool, str]]:
+    """Each column: its name with its unit, whether less of it is better, and, where the contract is silent, the address that turns it."""
+    view, heads = board.view, []
+    declared = {metric.metric: metric for metric in board.contract.all_metrics} if board.contract is not None else {}
+    for name in board.columns:
+        known = declared.get(name)
+        if known is not None:
+            heads.append((f"{name}, {known.unit}" if known.unit else name, known.is_lower_better, ""))
+            continue
         is_lower = name in view.lower
         lower = tuple(other for other in view.lower if other != name) if is_lower else (*view.lower, name)
         heads.append((name, is_lower, address(replace(view, lower=lower, start=0))))
@@ -143,7 +189,7 @@ def _columns(board: Scoreboard) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _score_cells(score: Score) -> Sequence[Cell]:
+def _score_cells(board: Scoreboard, score: Score) -> Sequence[Cell]:
     row, made = score.evaluation, score.made_by
     known = row.standard_error is not None and math.isfinite(row.standard_error) and math.isfinite(row.value)
     reach = NORMAL_95 * row.standard_error if known and row.standard_error is not None else None
@@ -152,18 +198,16 @@ def _score_cells(score: Score) -> Sequence[Cell]:
         None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, made.agent.slug,
         made.agent_version.number, made.public_id, row.run.isolation, row.contract.version, row.run.status,
         "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
-        *_other_cells(score),
+        *_other_cells(score, has_ranks=bool(board.view.metrics)),
     )  # fmt: skip
 
 
-def _other_cells(score: Score) -> list[Cell]:
-    """Each other metric with its error and its rank, then mean and median rank."""
-    if not score.others:
-        return []
+def _other_cells(score: Score, *, has_ranks: bool) -> list[Cell]:
+    """Each other metric with its error, where they are asked for with its rank, then mean and median rank."""
     ranks, cells = score.ranks, list[Cell]()
     for at, other in enumerate(score.others, start=1):
-        cells += [other.value, other.standard_error, None if ranks is None else ranks.of[at]]
-    return [*cells, *((None, None) if ranks is None else (ranks.mean, ranks.median))]
+        cells += [other.value, other.standard_error, *([None if ranks is None else ranks.of[at]] if has_ranks else [])]
+    return [*cells, *(((None, None) if ranks is None else (ranks.mean, ranks.median)) if has_ranks else ())]
 
 
 def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
@@ -172,7 +216,7 @@ def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
     return (
         None, None, run.public_id, run.name, None, None, None, None, None, run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
         board.contract.version if board.contract is not None else None, run.status, row.reason, ended,
-        *(None for _ in board.view.metrics for _ in range(3)), *((None, None) if board.view.metrics else ()),
+        *(None for _ in board.columns for _ in range(3 if board.view.metrics else 2)), *((None, None) if board.view.metrics else ()),
     )  # fmt: skip
 
 
@@ -182,7 +226,7 @@ def _answer(board: Scoreboard) -> str:
     if leader is None:
         return ""
     value = number(leader.evaluation.value, leader.evaluation.standard_error)
-    unit = f" {board.contract.unit}" if board.contract and board.contract.unit else ""
+    unit = f" {board.leading.unit}" if board.leading.unit else ""
     if board.tied > 1:
         return f"{plural(board.tied, 'score', 'scores')} share the lead with {value}{unit}"
     if board.lead is None:
@@ -193,7 +237,8 @@ def _answer(board: Scoreboard) -> str:
 def _checks(board: Scoreboard) -> list[dict[str, str]]:
     """What speaks for and against the order of the first two."""
     assert board.contract is not None
-    holdout, times, leader = board.contract.holdout, board.lead_in_errors, board.leader
+    holdout, leader = board.contract.holdout, board.leader
+    times = seeds_lead(board) if board.over_seeds else board.lead_in_errors
     return [
         {
             "name": "Measured on a frozen holdout",
@@ -209,7 +254,7 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
             "verdict": "unknown" if times is None else "yes" if times >= 2 else "no",
             "observed": "not known" if times is None else number(min(times, 999.0), places=1),
             "required": "2",
-            "line": _error_words(leader, times),
+            "line": seeds_words(board) if board.over_seeds and times is None else _error_words(leader, times),
         },
         {
             "name": "Runs were isolated",

@@ -22,11 +22,14 @@ from workspaces.api.registry_shapes import (
     made_before,
 )
 from workspaces.commands.benchmark import create_benchmark, publish_contract
+from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.paging import in_order
-from workspaces.queries.registry import benchmark_rows, contracts_of, find_dataset_version
+from workspaces.queries.registry import benchmark_rows, contracts_of, find_dataset_version, find_version_of_agent
 
 routes = Routes("benchmarks")
+
+DATA = ("holdout", "train", "validation")  # roles in which a contract names a dataset version
 
 
 @routes.get("/benchmarks", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=BenchmarkList)
@@ -72,8 +75,14 @@ def post_contract(request: ApiRequest, benchmark: str, body: ContractPublish) ->
 
 
 def _contract(body: ContractIn) -> dict[str, Any]:
-    fields = body.dict(exclude={"reason", "holdout"})
-    return {**fields, "holdout": find_dataset_version(body.holdout) if body.holdout else None}
+    fields = body.dict(exclude={"reason", "metrics", "evaluator", *DATA})
+    named = {role: getattr(body, role) for role in DATA}
+    return {
+        **fields,
+        **{role: find_dataset_version(name) if name else None for role, name in named.items()},
+        "metrics": [Metric(**metric.dict()) for metric in body.metrics],
+        "evaluator": find_version_of_agent(body.evaluator) if body.evaluator else None,
+    }
 
 
 def _whole(request: ApiRequest, benchmark: Benchmark) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from uuid import UUID
 from django.conf import settings
 from django.urls import reverse
 from ninja import Query, Schema
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field
 
 from workspaces.api.door import ApiRequest
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import MOST_RUNS
+from workspaces.commands.contract_parts import MOST_MEMORY
+from workspaces.contract_metrics import MOST_METRICS
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, NotFound, Owned
 from workspaces.queries.registry import AgentVersionRow
 from workspaces.text import UNSTORABLE, is_storable
@@ -46,6 +48,15 @@ class Body(Schema):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class MetricIn(Body):
+    metric: Line = Field(min_length=1, max_length=250)
+    unit: Line = Field("", max_length=40)
+    direction: Literal["maximize", "minimize"] = "maximize"
+
+
+VersionName = Annotated[Line | None, Field(max_length=200)]
+
+
 class ContractIn(Body):
     metric: Line = Field(min_length=1, max_length=250)
     direction: Literal["maximize", "minimize"]
@@ -60,6 +71,15 @@ class ContractIn(Body):
         None, ge=1, le=MOST_RUNS, description="Runs that were or may still be scored that one person may ask for in each `period`."
     )
     period: Literal["", "day", "week", "month"] = Field("", description="Cut at midnights of the workspace's zone.")
+    metrics: list[MetricIn] = Field([], max_length=MOST_METRICS, description="Beside `metric`, which ranks.")
+    over_seeds: Literal["", "mean", "median"] = Field("", description="By what runs that are alike but for the seed are ranked.")
+    opens_at: AwareDatetime | None = Field(None, description="From when on runs may be asked for.")
+    closes_at: AwareDatetime | None = Field(None, description="From when on they may not any more.")
+    memory_bytes: int | None = Field(None, ge=1, le=MOST_MEMORY)
+    counts_all_samples: bool = Field(False, description="Samples that erred or were abstained from stay in the denominator.")
+    evaluator: VersionName = Field(None, description="The one agent version whose runs score: `<agent>@<number>` or its id.")
+    train: VersionName = Field(None, description="A dataset version, as for `holdout`.")
+    validation: VersionName = Field(None, description="A dataset version, as for `holdout`.")
 
 
 class ContractPublish(ContractIn):
@@ -87,6 +107,15 @@ class ContractOut(Schema):
     runs_per_person: int | None
     period: str
     terms: str
+    metrics: list[MetricIn]
+    over_seeds: str
+    opens_at: datetime | None
+    closes_at: datetime | None
+    memory_bytes: int | None
+    counts_all_samples: bool
+    evaluator: str | None
+    train: str | None
+    validation: str | None
     content_hash: str
     created_at: datetime
 
@@ -252,6 +281,15 @@ def contract_out(contract: Contract) -> dict[str, Any]:
         "runs_per_person": contract.runs_per_person,
         "period": contract.period,
         "terms": contract.terms,
+        "metrics": contract.metrics,
+        "over_seeds": contract.over_seeds,
+        "opens_at": contract.opens_at,
+        "closes_at": contract.closes_at,
+        "memory_bytes": contract.memory_bytes,
+        "counts_all_samples": contract.counts_all_samples,
+        "evaluator": contract.evaluator.public_id if contract.evaluator else None,
+        "train": contract.train.public_id if contract.train else None,
+        "validation": contract.validation.public_id if contract.validation else None,
         "content_hash": contract.content_hash,
         "created_at": contract.created_at,
     }

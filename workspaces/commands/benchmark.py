@@ -1,13 +1,17 @@
 """Benchmarks and the versions of their contracts. A contract is never changed, only followed by the next one."""
 
 import uuid
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.audit import Draft, Refusal, command, digest, plain
+from workspaces.commands.contract_parts import NO_PARTS, Parts, check_parts, parts_of
 from workspaces.commands.registry import change_fields, create_named, insert
-from workspaces.models import Benchmark, Contract, DatasetVersion
+from workspaces.contract_metrics import Metric
+from workspaces.models import AgentVersion, Benchmark, Contract, DatasetVersion
 from workspaces.queries.registry import current_contract
 from workspaces.units import plural
 from workspaces.verbs import Verb
@@ -31,7 +35,8 @@ def create_benchmark(
     """Create a benchmark, with the first version of its contract where `contract` holds the fields of `publish_contract`."""
     benchmark = create_named(event, Benchmark, actor=actor, slug=slug, name=name, id=id, description=description, is_public=is_public)
     if contract is not None:
-        _publish(event, benchmark, actor=actor, **contract)
+        own, parts = parts_of(contract)
+        _publish(event, benchmark, actor=actor, parts=parts, **own)
     return benchmark
 
 
@@ -57,15 +62,29 @@ def publish_contract(
     accepts_no_isolation_reason: str = "",
     runs_per_person: int | None = None,
     period: str = "",
+    metrics: Sequence[Metric] = (),
+    over_seeds: str = "",
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
+    memory_bytes: int | None = None,
+    counts_all_samples: bool = False,
+    evaluator: AgentVersion | None = None,
+    train: DatasetVersion | None = None,
+    validation: DatasetVersion | None = None,
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
-    """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds.
+    """Publish the next version of a benchmark's contract. From then on only scores under it compare. Times in seconds, memory in bytes.
 
     `accepts_no_isolation_reason`: why runs without isolation may be measured although there is a holdout; only an owner says so.
     `runs_per_person` is how many runs that were or may still be scored one person may ask for in each `period`: day, week or month.
+    The other parts: `contract_parts.Parts`.
     """
     event.reason = reason
+    parts = Parts(
+        metrics=tuple(metrics), over_seeds=over_seeds, opens_at=opens_at, closes_at=closes_at, memory_bytes=memory_bytes,
+        counts_all_samples=counts_all_samples, evaluator=evaluator, train=train, validation=validation,
+    )  # fmt: skip
     fields: dict[str, Any] = {
         "metric": metric,
         "direction": direction,
@@ -77,7 +96,7 @@ def publish_contract(
         "runs_per_person": runs_per_person,
         "period": period,
     }
-    return _publish(event, benchmark, actor=actor, id=id, **fields)
+    return _publish(event, benchmark, actor=actor, id=id, parts=parts, **fields)
 
 
 def _is_looser(newest: Contract, runs_per_person: int | None, period: str) -> bool:
@@ -105,6 +124,7 @@ def _publish(
     accepts_no_isolation_reason: str = "",
     runs_per_person: int | None = None,
     period: str = "",
+    parts: Parts = NO_PARTS,
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
@@ -125,16 +145,20 @@ def _publish(
             f"Version {newest.version} lets each person ask for {newest.runs_per_person} runs a {newest.period}; only an admin loosens that.",
             field="runs_per_person",
         )
-    content = {
-        "metric": metric,
-        "unit": unit,
-        "direction": direction,
-        "holdout": holdout.content_hash if holdout else None,
-        "wall_seconds": wall_seconds,
-        "terms": terms,
-        "accepts_no_isolation_reason": accepts_no_isolation_reason,
-        **limit,
-    }
+    check_parts(parts, metric=metric, holdout=holdout)
+    content = plain(
+        {
+            "metric": metric,
+            "unit": unit,
+            "direction": direction,
+            "holdout": holdout.content_hash if holdout else None,
+            "wall_seconds": wall_seconds,
+            "terms": terms,
+            "accepts_no_isolation_reason": accepts_no_isolation_reason,
+            **limit,
+            **parts.content(),
+        }
+    )
     content_hash = digest(content)
     if newest is not None and newest.content_hash == content_hash:
         raise Refusal(f"This is what version {newest.version} of the contract says already; nothing was published.")
@@ -148,8 +172,10 @@ def _publish(
         wall_seconds=wall_seconds,
         terms=terms,
         accepts_no_isolation_reason=accepts_no_isolation_reason,
+        content=content,
         content_hash=content_hash,
         **limit,
+        **parts.columns(),
     )
     if id is not None:
         contract.pk = id

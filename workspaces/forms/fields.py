@@ -1,12 +1,15 @@
 """Fields that the registry's forms share."""
 
 import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from workspaces import ids
+from workspaces.contract_metrics import Metric, metric_from_line, metric_lines
 
 
 class SlugField(forms.CharField):
@@ -74,6 +77,40 @@ class NamesField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
         return str(text).replace(",", " ").split()
+
+
+class InstantField(forms.CharField):
+    """An instant as ISO 8601; without an offset it is UTC. Cleans to an aware datetime in UTC, or None."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=forms.TextInput(attrs={"placeholder": "2026-12-01T09:00Z", "maxlength": 40}), **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else value
+
+    def to_python(self, value: Any) -> Any:
+        text = str(super().to_python(value)).strip()
+        if not text:
+            return None
+        try:
+            found = datetime.fromisoformat(text)
+            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError) as error:
+            raise forms.ValidationError("Write it as 2026-12-01T09:00Z, or with another offset such as +01:00.") from error
+
+
+class MetricsField(LinesField):
+    """Metrics, one a line: `name | unit | direction`; cleans to a list of them."""
+
+    def prepare_value(self, value: Any) -> Any:
+        is_metrics = isinstance(value, Iterable) and not isinstance(value, str)
+        return metric_lines(entry for entry in value if isinstance(entry, Metric)) if is_metrics else value
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return [metric_from_line(line) for line in super().to_python(value)]
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
 
 
 def paragraph(label: str, hint: str = "", *, required: bool = False) -> forms.CharField:

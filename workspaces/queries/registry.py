@@ -30,6 +30,8 @@ from workspaces.models import (
 from workspaces.queries.expected_growth import Expected, expected_of
 from workspaces.queries.paging import Page, newest_first
 
+CONTRACT_ROWS = ("holdout__dataset", "train__dataset", "validation__dataset", "evaluator__agent")  # that a contract names
+
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
@@ -55,7 +57,7 @@ class AgentRow:
 
 def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[BenchmarkRow]:
     page = newest_first(Benchmark.objects.filter(named_like(text)), cursor=cursor, size=size)
-    contracts = Contract.objects.filter(benchmark__in=page.items).select_related("holdout__dataset")
+    contracts = Contract.objects.filter(benchmark__in=page.items).select_related(*CONTRACT_ROWS)
     newest = {row.benchmark_id: row for row in contracts.order_by("benchmark_id", "-version").distinct("benchmark_id")}
     return Page(items=[BenchmarkRow(benchmark, newest.get(benchmark.pk)) for benchmark in page.items], next=page.next)
 
@@ -96,12 +98,12 @@ def named_like(text: str) -> Q:
 
 def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
     """The version that holds now: scores are measured by it, and ranked under it. None: declared, not yet defined."""
-    return Contract.objects.filter(benchmark=benchmark_id).select_related("holdout__dataset").order_by("-version").first()
+    return Contract.objects.filter(benchmark=benchmark_id).select_related(*CONTRACT_ROWS).order_by("-version").first()
 
 
 def find_contract(benchmark: Benchmark, version: int) -> Contract:
     """The version of a benchmark's contract with this number. Raises NotFound."""
-    found = benchmark.contracts.filter(version=version).select_related("holdout__dataset").first()
+    found = benchmark.contracts.filter(version=version).select_related(*CONTRACT_ROWS).first()
     if found is None:
         raise NotFound("contract")
     return found
@@ -109,7 +111,7 @@ def find_contract(benchmark: Benchmark, version: int) -> Contract:
 
 def contracts_of(benchmark: Benchmark) -> list[Contract]:
     """Every version of the contract, newest first."""
-    return list(benchmark.contracts.select_related("holdout__dataset").order_by("-version"))
+    return list(benchmark.contracts.select_related(*CONTRACT_ROWS).order_by("-version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +196,41 @@ def find_dataset_version(text: str) -> DatasetVersion:
     return version
 
 
-def holdout_choices(limit: int = 200) -> list[DatasetVersion]:
-    """Versions that a contract may measure on, newest first."""
-    rows = DatasetVersion.objects.filter(role=DatasetVersion.Role.HOLDOUT).select_related("dataset")
-    return list(rows.order_by("-created_at", "-pk")[:limit])
+def find_version_of_agent(text: str) -> AgentVersion:
+    """A version written as `<agent>@<number>`, as `<agent>` (its newest), or as its own id."""
+    name, at, number = text.partition("@")
+    if not at:
+        pk, _ = ids.spellings(AgentVersion.prefix, text)
+        found = AgentVersion.objects.select_related("agent").filter(pk=pk).first() if pk else None
+        if found is not None:
+            return found
+    agent = Agent.objects.find(name)
+    if at:
+        return find_agent_version(agent, number)
+    newest = agent.versions.select_related("agent").order_by("-number").first()
+    if newest is None:
+        raise NotFound("agent version")
+    return newest
+
+
+@dataclass(frozen=True, slots=True)
+class ContractChoices:
+    """Versions that a contract may name, the newest of each kind first."""
+
+    holdout: list[DatasetVersion]
+    train: list[DatasetVersion]
+    validation: list[DatasetVersion]
+    evaluator: list[AgentVersion]
+
+
+def contract_choices(limit: int = 200) -> ContractChoices:
+    role = DatasetVersion.Role
+    versions = DatasetVersion.objects.select_related("dataset").order_by("-created_at", "-pk")
+    holdout = list(versions.filter(role=role.HOLDOUT)[:limit])
+    others = list(versions.exclude(role=role.HOLDOUT)[: 2 * limit])  # many windows would leave no room for the holdouts
+    train, validation = ([version for version in others if version.role in (one, role.ANY)] for one in (role.TRAIN, role.VALIDATION))
+    evaluators = AgentVersion.objects.filter(kind="evaluate").select_related("agent").order_by("-created_at", "-pk")[:limit]
+    return ContractChoices(holdout, train, validation, list(evaluators))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,9 @@ from workspaces.commands.benchmark import change_benchmark, create_benchmark, pu
 from workspaces.forms.benchmark import BenchmarkEditForm, BenchmarkForm, ContractForm
 from workspaces.models import Benchmark
 from workspaces.pages import PageRequest, redirect
-from workspaces.queries.registry import benchmark_rows, contracts_of, holdout_choices
+from workspaces.queries.registry import benchmark_rows, contract_choices, contracts_of
 from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
-
-# What the form of the next version begins with; a reason to accept runs without isolation is given anew each time.
-CARRIED_OVER = ("metric", "direction", "unit", "wall_seconds", "runs_per_person", "period", "terms")
 
 
 def benchmark_list(request: PageRequest) -> HttpResponseBase:
@@ -23,7 +20,7 @@ def benchmark_list(request: PageRequest) -> HttpResponseBase:
 
 
 def benchmark_new(request: PageRequest) -> HttpResponseBase:
-    form = BenchmarkForm(request.POST or None, holdouts=holdout_choices())
+    form = BenchmarkForm(request.POST or None, choices=contract_choices())
 
     def save(form: BenchmarkForm) -> HttpResponseBase:
         benchmark = create_benchmark(actor=request.actor, contract=form.contract(), **form.benchmark())
@@ -53,11 +50,8 @@ def benchmark_edit(request: PageRequest, benchmark: str) -> HttpResponseBase:
 def contract_new(request: PageRequest, benchmark: str) -> HttpResponseBase:
     found = Benchmark.objects.find(benchmark)
     newest = next(iter(contracts_of(found)), None)
-    initial = {}
-    if newest is not None:
-        initial = {name: getattr(newest, name) for name in CARRIED_OVER}
-        initial["holdout"] = str(newest.holdout_id or "")
-    form = ContractForm(request.POST or None, holdouts=holdout_choices(), initial=initial)
+    initial = ContractForm.filled(newest) if newest is not None else {}
+    form = ContractForm(request.POST or None, choices=contract_choices(), initial=initial)
 
     def save(form: ContractForm) -> HttpResponseBase:
         publish_contract(actor=request.actor, benchmark=found, reason=form.cleaned_data["reason"], **form.contract())

@@ -1,0 +1,199 @@
+"""The scoreboard of a contract that ranks over seeds: runs that are alike but for the seed are one row, by the mean or the median of their scores.
+
+Alike are runs of the same version of an agent with the same parameters but for `seed`; an evaluation counts for the run that made what it measured.
+The rules are those of the other board: by the whole value, equal values share a rank, the row whose first score is the earliest stands first. A row
+one of whose scores is no finite number has no rank: a seed that failed to give a number is not left out.
+"""
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import (
+    Aggregate,
+    Case,
+    Count,
+    F,
+    FloatField,
+    Func,
+    IntegerField,
+    JSONField,
+    Min,
+    Q,
+    QuerySet,
+    UUIDField,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import Coalesce, Rank
+
+from runs.admission import EVALUATE
+from runs.models import Evaluation
+from runs.queries.standing import standing
+from runs.seed_intervals import MEAN, Interval, interval, standard_error
+from workspaces.audit import canonical
+from workspaces.contract_metrics import Metric
+from workspaces.models import AgentVersion, Contract
+
+MEASURED = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
+ALIKE = ("version", "alike")
+Key = tuple[uuid.UUID, bytes]
+
+
+class _OrderedMean(Aggregate):
+    """Added up in the order of the values, so that equal sets have equal means, however they are read."""
+
+    function = "AVG"
+    template = "%(function)s(%(expressions)s ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+class _Median(Aggregate):
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+class _WithoutSeed(Func):
+    template = "(%(expressions)s - 'seed')"
+    output_field = JSONField()
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Mean or median of one metric over `count` runs; `interval` and `error` (of a mean) are None where they are too few, or no numbers."""
+
+    value: float | None = None
+    count: int = 0
+    interval: Interval | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRow:
+    """Runs that are alike but for the seed. `rank` is None where one of their scores is no finite number."""
+
+    rank: int | None
+    sharing: int
+    version: AgentVersion
+    parameters: dict[str, Any]  # without `seed`
+    score: Together
+    seeds: int  # different ones; fewer than runs where one was run twice
+    first_at: datetime
+    others: tuple[Together, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The parameters as people read them."""
+        return ", ".join(f"{name} {value}" for name, value in sorted(self.parameters.items())) or "no parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedBoard:
+    """`rows` is the page asked for; leader and follower (the first of the next lower rank) are known on the first page alone."""
+
+    over: str
+    rows: list[SeedRow] = field(default_factory=list)
+    total: int = 0
+    start: int = 0
+    leader: SeedRow | None = None
+    follower: SeedRow | None = None
+
+    @property
+    def last(self) -> int:
+        return self.start + len(self.rows)
+
+
+def seed_board(
+    scores: "QuerySet[Evaluation]", contract: Contract, leading: Metric, columns: tuple[str, ...], *, start: int, size: int
+) -> SeedBoard:
+    """`scores` are those of the metric `leading` under `contract`; `columns` are other metrics to show beside it."""
+    over = contract.over_seeds
+    found = _alike(scores.order_by()).values(*ALIKE).annotate(
+        together=_together(over),
+        count=Count("pk"),
+        finite=Count("pk", filter=Q(value__gt=-float("inf"), value__lt=float("inf"))),
+        seeds=Count("seed", distinct=True),
+        first_at=Min("created_at"),
+        all_values=ArrayAgg("value", order_by=["value"]),
+    )  # fmt: skip
+    by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
+    marked = found.annotate(is_unranked=Case(When(finite=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField()))
+    ranked = marked.annotate(
+        place=Window(Rank(), order_by=[F("is_unranked").asc(), by_value]),
+        sharing=Window(Count(Value(1)), partition_by=[F("is_unranked"), F("together")]),
+        total=Window(Count(Value(1))),
+    ).order_by("is_unranked", by_value, "first_at", "version", "alike")
+    page = list(ranked[start : start + size])
+    total = page[0]["total"] if page else _alike(scores.order_by()).values(*ALIKE).distinct().count() if start else 0
+    versions = {
+        version.pk: version for version in AgentVersion.objects.filter(pk__in={row["version"] for row in page}).select_related("agent")
+    }
+    others = _others(contract, columns, list(versions))
+    rows = [_row(row, over, versions[row["version"]], columns, others) for row in page]
+    leader = rows[0] if rows and not start and rows[0].rank is not None else None
+    follower = next((row for row in rows if row.rank is not None and row.rank > 1), None) if leader else None
+    return SeedBoard(over, rows, total, start, leader, follower)
+
+
+def _alike(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    """Each score with the version and the parameters that made what it measures, and the seed."""
+    return scores.annotate(
+        version=Case(
+            When(MEASURED, then=F("subject_artifact__run__agent_version")), default=F("run__agent_version"), output_field=UUIDField()
+        ),
+        alike=_WithoutSeed(
+            Case(When(MEASURED, then=F("subject_artifact__run__parameters")), default=F("run__parameters"), output_field=JSONField())
+        ),
+        seed=Case(When(MEASURED, then=_seed("subject_artifact__run__")), default=_seed("run__"), output_field=JSONField()),
+    )
+
+
+def _seed(run: str) -> Any:
+    """The seed that a run was asked for with, or its parameter of that name."""
+    own = Func(F(f"{run}seed"), function="to_jsonb", output_field=JSONField())
+    return Coalesce(own, F(f"{run}parameters__seed"), output_field=JSONField())
+
+
+def _together(over: str) -> Aggregate:
+    return _OrderedMean("value") if over == MEAN else _Median("value")
+
+
+def _others(contract: Contract, metrics: tuple[str, ...], versions: list[uuid.UUID]) -> dict[tuple[str, Key], Together]:
+    """Mean or median of other metrics, for all that were made by `versions`."""
+    if not metrics or not versions:
+        return {}
+    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric__in=metrics)
+    alike: QuerySet[Any] = _alike(reported.order_by())
+    rows = alike.filter(version__in=versions).values("metric", *ALIKE).annotate(
+        together=_together(contract.over_seeds), count=Count("pk"), all_values=ArrayAgg("value", order_by=["value"])
+    )  # fmt: skip
+    return {(row["metric"], _key(row)): _value(row, contract.over_seeds) for row in rows}
+
+
+def _key(row: dict[str, Any]) -> Key:
+    return row["version"], canonical(row["alike"])
+
+
+def _value(row: dict[str, Any], over: str) -> Together:
+    values = row["all_values"]
+    return Together(row["together"], row["count"], interval(over, values), standard_error(values) if over == MEAN else None)
+
+
+def _row(
+    row: dict[str, Any], over: str, version: AgentVersion, columns: tuple[str, ...], others: dict[tuple[str, Key], Together]
+) -> SeedRow:
+    is_ranked, key = not row["is_unranked"], _key(row)
+    return SeedRow(
+        rank=row["place"] if is_ranked else None,
+        sharing=row["sharing"] if is_ranked else 1,
+        version=version,
+        parameters=row["alike"],
+        score=_value(row, over),
+        seeds=row["seeds"],
+        first_at=row["first_at"],
+        others=tuple(others.get((metric, key), Together()) for metric in columns),
+    )

@@ -1,0 +1,139 @@
+"""A contract with several metrics, and one that ranks over seeds: what stands where, on the page, as CSV and in the API."""
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from runs.models import Run
+from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard
+from tests.factories_people import signed_in
+from tests.factories_runs import Laboratory, launch, make_laboratory
+from tests.runs.test_scoreboard import record
+from workspaces.access import Actor
+from workspaces.commands.benchmark import publish_contract
+from workspaces.contract_metrics import Metric
+from workspaces.models import Benchmark
+
+pytestmark = pytest.mark.django_db
+PAGE = "/workspaces/lab/benchmarks/accuracy/"
+API = "/api/v1/workspaces/lab/benchmarks/accuracy/scoreboard"
+BESIDE = (Metric("seconds", "s", "minimize"), Metric("recall"))
+
+
+@pytest.fixture
+def laboratory() -> Iterator[Laboratory]:
+    made = make_laboratory(at_once=50, weekly_gpu_hours=10_000)
+    with made.opened():
+        yield made
+
+
+def publish(laboratory: Laboratory, **parts: Any) -> None:
+    publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", **parts)
+
+
+def score(laboratory: Laboratory, name: str, *, rate: int = 0, seed: int | None = None, **metrics: float) -> None:
+    asked: dict[str, Any] = {"parameters": {"rate": rate}} if rate else {}
+    run = launch(laboratory, name=name, seed=seed, **asked)
+    for metric, value in metrics.items():
+        record(actor=Actor.system(job_id="test"), run=run, value=value, error=None, metric=metric)
+
+
+def board(**view: Any) -> Scoreboard:
+    return scoreboard(Benchmark.objects.get(), BoardView(**view))
+
+
+def names(found: Scoreboard) -> list[tuple[int | None, str]]:
+    return [(row.rank, row.evaluation.run.name) for row in found.scores]
+
+
+def csv_rows(client: Client, query: str = "") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(b"".join(client.get(f"{PAGE}csv/{query}")).decode())))
+
+
+def test_each_metric_of_the_contract_is_a_column_and_ranks_in_its_own_direction(laboratory: Laboratory) -> None:
+    publish(laboratory, metrics=BESIDE)
+    score(laboratory, "good", accuracy=0.9, seconds=30.0, recall=0.5)
+    score(laboratory, "fast", accuracy=0.8, seconds=10.0, recall=0.5)
+    score(laboratory, "lost", accuracy=0.7, seconds=math.nan)
+    first = board()
+    assert (first.columns, names(first)) == (("seconds", "recall"), [(1, "good"), (2, "fast"), (3, "lost")])
+    assert [other.value for other in first.scores[1].others] == [10.0, 0.5]
+    assert names(board(by="seconds")) == [(1, "fast"), (2, "good"), (None, "lost")]
+    assert names(board(by="recall")) == [(1, "good"), (1, "fast")]
+    assert names(board(by="no metric of the contract")) == names(first)
+    by_recall = board(by="recall")
+    assert [row.run.name for row in by_recall.unscored.rows] == []  # runs that have not ended are none of them
+    # Chosen columns keep the direction that the contract gives them, whatever the address says.
+    assert board(metrics=("seconds", "recall"), lower=("recall",)).view.lower == ("seconds",)
+
+    client = signed_in(laboratory.owner)
+    page = client.get(f"{PAGE}?by=seconds").content.decode()
+    assert "fast leads with 10 s, 20 ahead" in page
+    rows = csv_rows(client, "?by=seconds")
+    assert [(row["rank"], row["name"], row["score"], row["accuracy"], row["recall"]) for row in rows] == [
+        ("1", "fast", "10.0", "0.8", "0.5"), ("2", "good", "30.0", "0.9", "0.5"), ("", "lost", "NaN", "0.7", ""),
+    ]  # fmt: skip
+    assert "mean rank" not in rows[0]
+    answer = client.get(f"{API}?by=seconds").json()
+    assert (answer["metric"], answer["unit"], answer["direction"]) == ("seconds", "s", "minimize")
+    assert [entry["metric"] for entry in answer["metrics"]] == ["accuracy", "seconds", "recall"]
+    assert [[entry["value"] for entry in item["metrics"]] for item in answer["items"]] == [[0.8, 0.5], [0.9, 0.5], [0.7, None]]
+
+
+def test_runs_that_differ_by_their_seed_are_one_row(laboratory: Laboratory) -> None:
+    publish(laboratory, over_seeds="mean", metrics=(Metric("seconds", "s", "minimize"),))
+    for seed, value in enumerate([0.8, 0.9, 0.7]):
+        score(laboratory, f"a{seed}", rate=1, seed=seed, accuracy=value, seconds=float(seed))
+    score(laboratory, "lucky", rate=2, seed=1, accuracy=0.95)
+    score(laboratory, "unlucky", rate=2, seed=2, accuracy=0.55)
+    score(laboratory, "same", rate=2, seed=2, accuracy=0.75)
+    score(laboratory, "lost", rate=3, seed=1, accuracy=1.0)
+    score(laboratory, "nan", rate=3, seed=2, accuracy=math.nan)
+    found = board().over_seeds
+    assert found is not None
+    rows = [(row.rank, row.parameters, row.score.count, row.seeds) for row in found.rows]
+    assert rows == [(1, {"rate": 1}, 3, 3), (2, {"rate": 2}, 3, 2), (None, {"rate": 3}, 2, 2)]
+    assert [row.score.value for row in found.rows[:2]] == [pytest.approx(0.8), pytest.approx(0.75)]
+    first = found.rows[0].score
+    assert first.interval is not None
+    # Standard error 0.1 / sqrt(3), two degrees of freedom: 4.303.
+    assert (first.interval.low, first.interval.high) == (pytest.approx(0.8 - 0.248414, abs=1e-5), pytest.approx(0.8 + 0.248414, abs=1e-5))
+    assert found.rows[0].others[0].value == 1.0
+    assert found.rows[1].others[0].count == 0
+    assert (found.total, found.leader, found.follower) == (3, found.rows[0], found.rows[1])
+    assert len(board(is_single=True).scores) == Run.objects.count() == 8
+    assert [row.parameters for row in (board(by="seconds").over_seeds or found).rows] == [{"rate": 1}]
+
+    client = signed_in(laboratory.owner)
+    page = client.get(PAGE).content.decode()
+    assert "the mean of 3 runs" in page
+    assert "Student’s t" in page
+    assert [(row["rank"], row["parameters"], row["runs"], f"{float(row['accuracy, mean']):.2f}") for row in csv_rows(client)] == [
+        ("1", "rate 1", "3", "0.80"), ("2", "rate 2", "3", "0.75"), ("", "rate 3", "2", "nan"),
+    ]  # fmt: skip
+    answer = client.get(API).json()
+    assert [(row["rank"], row["score"]["runs"], row["parameters"]) for row in answer["seed_rows"]] == [
+        (1, 3, {"rate": 1}), (2, 3, {"rate": 2}), (None, 2, {"rate": 3}),
+    ]  # fmt: skip
+    assert answer["items"] == []
+    whole = client.get(f"{API}?limit=2").json()
+    rest = client.get(f"{API}?limit=2&cursor={whole['next']}").json()
+    assert [row["parameters"]["rate"] for row in whole["seed_rows"] + rest["seed_rows"]] == [1, 2, 3]
+    assert rest["next"] is None
+
+
+def test_a_median_ranks_where_the_contract_says_so_and_equal_rows_share_a_rank(laboratory: Laboratory) -> None:
+    publish(laboratory, over_seeds="median")
+    for rate, values in ((1, (0.1, 0.6, 0.7)), (2, (0.5, 0.6, 0.9)), (3, (0.4, 0.6))):
+        for seed, value in enumerate(values):
+            score(laboratory, f"{rate}-{seed}", rate=rate, seed=seed, accuracy=value)
+    found = board().over_seeds
+    assert found is not None
+    assert [(row.rank, row.sharing, row.parameters["rate"]) for row in found.rows] == [(1, 2, 1), (1, 2, 2), (3, 1, 3)]
+    assert found.rows[0].score.interval is None  # three values say nothing of a median with 95 %
+    assert "2 share the lead with 0.6" in signed_in(laboratory.owner).get(PAGE).content.decode()
