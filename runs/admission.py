@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from runs.admission_contract import judge_contract
 from runs.admission_facts import Facts, LimitFacts, PriorityFacts, QuotaFacts, SecretFacts
 from runs.admission_inputs import judge
 from workspaces import units
@@ -62,6 +63,8 @@ def decide(facts: Facts) -> Verdict:
     lines = [rule(facts) for rule in RULES]
     agent = f"{facts.agent.name} version {facts.agent.version}"
     lines += [_rule("Inputs", *judge(agent, facts.inputs))] if facts.inputs is not None else []
+    judged = judge_contract(facts.contract, agent=agent, kind=facts.agent.kind) if facts.contract is not None else []
+    lines += [Line(name, Answer(answer), words, way_out) for name, answer, words, way_out in judged]
     lines += [_standing(facts.withdrawn)] if facts.withdrawn else []
     lines += _site(facts) if facts.site is not None else []
     lines += [_secrets(facts.secrets)] if facts.secrets else []

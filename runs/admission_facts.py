@@ -3,12 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runs.admission_contract import ContractFacts
 from runs.admission_inputs import InputFacts, input_facts_from
 
-FORM = 5  # of kept facts; a change of what is kept or of how it is decided makes a new one
+FORM = 6  # of kept facts; a change of what is kept or of how it is decided makes a new one
 # Forms that are still decided upon as they were; 2 knows no limit of runs per person and no secrets, 3 no priority and no site policy,
-# 4 no inputs, nothing that was withdrawn, and kept holdouts from agents that train alone.
-DECIDED = (2, 3, 4, 5)
+# 4 no inputs, nothing that was withdrawn, and kept holdouts from agents that train alone, 5 nothing that a contract demands of a launch.
+DECIDED = (2, 3, 4, 5, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class Facts:
     priority: PriorityFacts | None = None  # None: it asks for none that needs an approver
     site: SiteFacts | None = None  # None: the installation demands nothing
     inputs: InputFacts | None = None  # None: the agent needs none
+    contract: ContractFacts | None = None  # None: the contract demands nothing of the kind
     withdrawn: tuple[str, ...] = ()  # what it would rest on and may not be rested on
     is_approved: bool = False  # a person has said yes to what is above a limit that asks for approval
 
@@ -142,6 +144,7 @@ def facts_from(kept: dict[str, Any]) -> Facts:
         quota=QuotaFacts(**kept["quota"]) if kept.get("quota") else None,
         site=SiteFacts(**kept["site"]) if kept.get("site") else None,
         inputs=input_facts_from(kept["inputs"]) if kept.get("inputs") else None,
+        contract=ContractFacts(**kept["contract"]) if kept.get("contract") else None,
         withdrawn=tuple(kept.get("withdrawn", ())),
         secrets=tuple(SecretFacts(**{**secret, "refuses": tuple(secret["refuses"])}) for secret in kept.get("secrets", ())),
         priority=PriorityFacts(**kept["priority"]) if kept.get("priority") else None,

@@ -48,7 +48,9 @@ class RankedScoreOut(Schema):
     agent_version: int
     value: float | NAMED_FLOATS
     standard_error: float | NAMED_FLOATS | None
-    samples: int | None
+    samples: int | None = Field(description="The denominator; of them `errored` gave an error, and `abstained` were not answered.")
+    errored: int | None
+    abstained: int | None
     is_isolated: bool
     metrics: list[MeasuredOut]
     mean_rank: float | None
@@ -209,6 +211,8 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
         "value": named(row.value),
         "standard_error": named(row.standard_error),
         "samples": row.samples,
+        "errored": row.errored,
+        "abstained": row.abstained,
         "is_isolated": score.is_isolated,
         "metrics": [
             {"metric": name, "value": named(other.value), "standard_error": named(other.standard_error), "rank": rank}

@@ -9,6 +9,7 @@ from typing import Any
 
 from runs.models import Artifact, Evaluation, Run
 from runs.pools.events import Score
+from runs.queries.contract_facts import not_kept
 from workspaces import kept_query
 from workspaces.audit import Draft
 from workspaces.commands.blob import keep_blobs
@@ -17,6 +18,7 @@ from workspaces.queries.registry import current_contract
 
 OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
 LACKING = "Not all outputs could be collected"  # how the sentence begins that says so
+NOT_KEPT = "scores_that_the_contract_does_not_keep"  # detail of an event: benchmark and sentence
 MAX_PATH = 1024
 MAX_SCORES = 1_000
 
@@ -105,8 +107,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
         if benchmark is not None and len(latest) < MAX_SCORES:
             latest[benchmark.pk, score.metric] = (benchmark, score)
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
-    kept_out: list[str] = []
-    unasked: list[str] = []
+    left_out: dict[str, dict[str, str]] = {}
     subject = _subject(run)
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
@@ -116,23 +117,31 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
         if contract is None:
             unknown.append(score.benchmark[:80])
             continue
-        if benchmark.pk != run.benchmark_id and not _was_kept_apart(run, contract):
-            kept_out.append(score.benchmark[:80])
-            continue
-        if benchmark.pk != run.benchmark_id and contract.runs_per_person is not None:
-            unasked.append(score.benchmark[:80])  # a benchmark that counts its runs takes scores of those alone that were asked for on it
+        if found := _left_out(run, benchmark, contract):
+            kind, why = found
+            left_out.setdefault(kind, {})[score.benchmark[:80]] = why
             continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
-            samples=score.samples, subject_artifact=subject, **_samples_of(run, score.samples_file, samples_files),
+            samples=score.samples, errored=score.errored, abstained=score.abstained, subject_artifact=subject,
+            **_samples_of(run, score.samples_file, samples_files),
         )  # fmt: skip
         event.created(evaluation)
     if unknown:
         event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
-    if kept_out:
-        event.details["scores_without_isolation_from_the_holdout"] = sorted(set(kept_out))[:20]
-    if unasked:
-        event.details["scores_on_benchmarks_that_count_runs"] = sorted(set(unasked))[:20]
+    for kind, named in left_out.items():
+        event.details[kind] = dict(sorted(named.items())[:20]) if kind == NOT_KEPT else sorted(named)[:20]
+
+
+def _left_out(run: Run, benchmark: Benchmark, contract: Contract) -> tuple[str, str] | None:
+    """Under which detail of the event it is said that a score is not kept, and why; None where it is kept."""
+    is_own = benchmark.pk == run.benchmark_id
+    if not is_own and not _was_kept_apart(run, contract):
+        return "scores_without_isolation_from_the_holdout", ""
+    if not is_own and contract.runs_per_person is not None:
+        return "scores_on_benchmarks_that_count_runs", ""  # it takes scores of those runs alone that were asked for on it
+    why = not_kept(run, contract)
+    return (NOT_KEPT, why) if why else None
 
 
 def read_samples_late(event: Draft, run: Run, samples_files: Mapping[str, SamplesFile]) -> None:

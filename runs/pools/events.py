@@ -37,13 +37,16 @@ class DatasetFile:
 
 @dataclass(frozen=True)
 class Score:
-    """A result on a benchmark; `stderr` is the standard error."""
+    """A result on a benchmark; `stderr` is the standard error. `samples` is the denominator: of them `errored` gave an error instead of an answer,
+    and `abstained` were not answered; None where the run does not say."""
 
     benchmark: str
     metric: str
     value: float
     stderr: float | None
     samples: int | None
+    errored: int | None = None
+    abstained: int | None = None
     samples_file: str = ""  # an output with one line of JSON for each sample
 
 
@@ -148,8 +151,14 @@ def _dataset(found: Fields) -> DatasetFile:
 
 def _score(found: Fields) -> Score:
     stderr, samples = (optional_number(found, "stderr", least=0), optional_integer(found, "samples"))
+    errored, abstained = optional_integer(found, "errored"), optional_integer(found, "abstained")
+    if errored is not None or abstained is not None:
+        if samples is None:
+            raise MalformedError("errored and abstained are parts of samples, which is missing")
+        if (errored or 0) + (abstained or 0) > samples:
+            raise MalformedError(f"{errored or 0} errored and {abstained or 0} abstained are more than the {samples} samples")
     file = "" if found.get("samples_file") is None else _path(found, "samples_file")
-    return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples, file)
+    return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples, errored, abstained, file)
 
 
 def _input(found: Fields) -> Input:

@@ -7,6 +7,7 @@ from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, Po
 from runs.admission_inputs import InputFacts
 from runs.models import Run
 from runs.queries.at_once import count_at_work
+from runs.queries.contract_facts import contract_facts
 from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import quota_of
@@ -89,6 +90,7 @@ def admission_facts(
         secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
         priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
         site=_site(prepared),
+        contract=contract_facts(prepared, asked_at=asked_at, workspace=workspace),
         withdrawn=_withdrawn(prepared),
         inputs=_inputs(prepared),
         is_approved=is_approved,

@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef
 
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
+from runs.queries.contract_facts import not_kept
 from runs.queries.standing import standing
 from workspaces.models import Contract
 from workspaces.queries.withdrawal import withdrawn
@@ -38,12 +39,14 @@ def unscored(contract: Contract, metric: str = "") -> Unscored:
     rows = list(runs.select_related("agent", "agent_version").order_by("-ended_at", "-pk")[:SHOWN])
     total = len(rows) if len(rows) < SHOWN else runs.count()
     gone = withdrawn("run", [run.pk for run in rows])
-    return Unscored([UnscoredRun(run, _why(run, metric, is_withdrawn=run.pk in gone)) for run in rows], total)
+    return Unscored([UnscoredRun(run, _why(run, contract, metric, is_withdrawn=run.pk in gone)) for run in rows], total)
 
 
-def _why(run: Run, metric: str, *, is_withdrawn: bool) -> str:
+def _why(run: Run, contract: Contract, metric: str, *, is_withdrawn: bool) -> str:
     if is_withdrawn:
         return "It rests on something that was withdrawn."
     if run.reason:
         return run.reason
-    return f"It ended without reporting {metric}." if run.status == RunStatus.SUCCEEDED else ""
+    if run.status != RunStatus.SUCCEEDED:
+        return ""
+    return not_kept(run, contract) or f"It ended without reporting {metric}."

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from runs.charts import NORMAL_95, Intervals, intervals
+from runs.queries.contract_facts import moment_of
 from runs.queries.quota import Quota, quota_of
 from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.unscored import UnscoredRun
@@ -25,8 +26,8 @@ CHOICES = (("All scores", False), ("Best of each agent", True))
 ORDER_CHOICES = (("By score", BY_SCORE), ("By mean rank", BY_MEAN), ("By median rank", BY_MEDIAN))
 NO_NUMBER = "The score is no finite number."
 CSV_HEAD = (
-    "rank", "sharing the rank", "run", "name", "score", "standard error", "95 % from", "95 % to", "samples", "agent", "agent version", "made by",
-    "isolation", "contract", "state", "why no rank", "scored or ended at",
+    "rank", "sharing the rank", "run", "name", "score", "standard error", "95 % from", "95 % to", "samples", "errored", "abstained",
+    "agent", "agent version", "made by", "isolation", "contract", "state", "why no rank", "scored or ended at",
 )  # fmt: skip
 
 
@@ -51,6 +52,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
         "chips": _chips(board),
         "leads": _leads(board),
+        "moment": moment_of(contract, timezone.now()) if contract is not None else "",
         "columns": _columns(board),
         "heads": _heads(board),
         "orders": [
@@ -195,7 +197,8 @@ def _score_cells(board: Scoreboard, score: Score) -> Sequence[Cell]:
     reach = NORMAL_95 * row.standard_error if known and row.standard_error is not None else None
     return (
         score.rank, score.sharing if score.rank is not None else None, row.run.public_id, row.run.name, row.value, row.standard_error,
-        None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, made.agent.slug,
+        None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, row.errored,
+        row.abstained, made.agent.slug,
         made.agent_version.number, made.public_id, row.run.isolation, row.contract.version, row.run.status,
         "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
         *_other_cells(score, has_ranks=bool(board.view.metrics)),
@@ -214,7 +217,8 @@ def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
     run = row.run
     ended = run.ended_at.isoformat() if run.ended_at is not None else None
     return (
-        None, None, run.public_id, run.name, None, None, None, None, None, run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
+        None, None, run.public_id, run.name, None, None, None, None, None, None, None,
+        run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
         board.contract.version if board.contract is not None else None, run.status, row.reason, ended,
         *(None for _ in board.columns for _ in range(3 if board.view.metrics else 2)), *((None, None) if board.view.metrics else ()),
     )  # fmt: skip

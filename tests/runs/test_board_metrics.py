@@ -102,7 +102,7 @@ def test_runs_that_differ_by_their_seed_are_one_row(laboratory: Laboratory) -> N
     first = found.rows[0].score
     assert first.interval is not None
     # Standard error 0.1 / sqrt(3), two degrees of freedom: 4.303.
-    assert (first.interval.low, first.interval.high) == (pytest.approx(0.8 - 0.248414, abs=1e-5), pytest.approx(0.8 + 0.248414, abs=1e-5))
+    assert [first.interval.low, first.interval.high] == pytest.approx([0.8 - 0.248414, 0.8 + 0.248414], abs=1e-5)
     assert found.rows[0].others[0].value == 1.0
     assert found.rows[1].others[0].count == 0
     assert (found.total, found.leader, found.follower) == (3, found.rows[0], found.rows[1])

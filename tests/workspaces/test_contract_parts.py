@@ -20,7 +20,7 @@ from workspaces.models import Benchmark, Contract
 pytestmark = pytest.mark.django_db
 PAGE = "/workspaces/lab/benchmarks/accuracy/contracts/new/"
 API = "/api/v1/workspaces/lab/benchmarks"
-PLAIN = {"metric": "accuracy", "direction": "maximize"}
+PLAIN: dict[str, Any] = {"metric": "accuracy", "direction": "maximize"}
 OPENS, CLOSES = datetime(2027, 1, 1, 9, tzinfo=UTC), datetime(2027, 2, 1, 9, tzinfo=UTC)
 
 

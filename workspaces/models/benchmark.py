@@ -5,6 +5,7 @@ from django.db import models
 
 from workspaces.contract_metrics import Metric, metrics_from
 from workspaces.models.base import Owned, owned_key, same_workspace, slug_field, unique_slug
+from workspaces.models.dataset import DatasetVersion
 
 
 class Benchmark(Owned):
@@ -105,6 +106,15 @@ class Contract(Owned):
     @property
     def label(self) -> str:
         return f"{self.benchmark.name}, version {self.version}"
+
+    @property
+    def data_by_role(self) -> "list[tuple[str, DatasetVersion]]":
+        """What it names beside the holdout: (role in words, version)."""
+        return [
+            (role, version)
+            for role, version in (("Training data", self.train), ("Validation data", self.validation))
+            if version is not None
+        ]
 
     @property
     def primary(self) -> Metric:

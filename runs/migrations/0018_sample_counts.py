@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0016_overlap'),
+        ('runs', '0017_samples'),
     ]
 
     operations = [
