@@ -1,8 +1,10 @@
 """Every invariant that an installation can check about itself; each check yields the faults it finds, as sentences."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import redis
 from django.apps import apps
@@ -27,6 +29,7 @@ from workspaces.queries.chain import verify_chain
 from workspaces.queries.ledger import recount
 from workspaces.queries.sealed import value_of
 from workspaces.queries.site_chain import verify_site_chain
+from workspaces.s3_store import Bucket, bucket_store
 from workspaces.sealing import BrokenSeal
 from workspaces.units import plural
 from workspaces.verbs import Verb
@@ -105,7 +108,15 @@ def _run_folder() -> Iterator[str]:
 def _regions() -> Iterator[str]:
     regions = settings.LABSITE_REGIONS
     for name in missing_regions(regions, home=settings.LABSITE_HOME):
-        yield f"The folder of the region {name} is not there: {regions[name]}."
+        place = regions[name]
+        yield (
+            f"The folder of the region {name} is not there: {place}."
+            if isinstance(place, Path)
+            else f"The region {name} has no keys: {place.keys_file}."
+        )
+    for name, place in regions.items():
+        if isinstance(place, Bucket) and place.keys_file.is_file() and (fault := bucket_store(place, os.getpid()).probe()):
+            yield f"The region {name}: {fault}"
     for slug, region in (
         Workspace.objects.exclude(region="").exclude(region__in=list(regions)).order_by("slug").values_list("slug", "region")
     ):
@@ -139,11 +150,11 @@ def _secrets() -> Iterator[str]:
 def _files() -> Iterator[str]:
     workspace = scope.current_id()
     for blob in Blob.objects.filter(region__in=list(settings.LABSITE_REGIONS), removed_at=None).order_by("pk").iterator(chunk_size=1000):
-        place = store.local_path(blob.region, workspace, blob.sha256)
-        if place is None:
+        found = store.store_of(blob.region).size(workspace, blob.sha256)
+        if found is None:
             yield f"The file {blob.sha256[:16]}… is not in the store."
-        elif place.stat().st_size != blob.bytes:
-            yield f"The file {blob.sha256[:16]}… has {place.stat().st_size} bytes, not {blob.bytes}."
+        elif found != blob.bytes:
+            yield f"The file {blob.sha256[:16]}… has {found} bytes, not {blob.bytes}."
 
 
 def _runs() -> Iterator[str]:

@@ -28,7 +28,11 @@ IMPORTS = LABSITE_HOME / "imports"  # locks of those that are being read
 EXPORT_DAYS = env.int("LABSITE_EXPORT_DAYS", default=7)
 try:
     LABSITE_REGIONS = regions.read_regions(
-        env.str("LABSITE_REGIONS", default=""), own=LABSITE_HOME / "store" / "local", closed=[LABSITE_RUNS]
+        env.str("LABSITE_REGIONS", default=""),
+        own=LABSITE_HOME / "store" / "local",
+        closed=[LABSITE_RUNS],
+        home=LABSITE_HOME,
+        told=os.environ,
     )
 except ValueError as error:
     raise SystemExit(f"labsite: LABSITE_REGIONS: {error}.") from error

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -63,7 +64,7 @@ def probe_of(pool: Pool) -> Found:
 
 def _here(pool: Pool, isolation: str) -> LocalPool:
     root, python = settings.LABSITE_RUNS, settings.LABSITE_RUNS / "python"
-    hidden = [settings.BASE_DIR, settings.LABSITE_HOME, *settings.LABSITE_REGIONS.values()]
+    hidden = [settings.BASE_DIR, settings.LABSITE_HOME, *(place for place in settings.LABSITE_REGIONS.values() if isinstance(place, Path))]
     engine = _scheduler(pool)
     if engine is None:
         return LocalPool(root, Isolation(isolation), hidden, python)

@@ -132,14 +132,14 @@ def words_of(
 def _stderr_tail(attempt: Attempt, artifacts: tuple[Collected, ...]) -> bytes:
     """The end of what the program wrote to stderr, as it was collected, secrets blotted out."""
     path = f"{OWN_PATHS}attempt-{attempt.number}/stderr.log"
-    sha256 = next((entry.sha256 for entry in artifacts if entry.path == path), None)
-    region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
-    place = store.local_path(region, scope.current_id(), sha256) if sha256 else None
-    if place is None:
+    kept = next((entry for entry in artifacts if entry.path == path), None)
+    if kept is None:
         return b""
-    with place.open("rb") as file:
-        file.seek(max(0, place.stat().st_size - TAIL_BYTES))
-        return file.read(TAIL_BYTES)
+    region = Workspace.objects.values_list("region", flat=True).get(pk=scope.current_id())
+    try:
+        return b"".join(store.open(region, scope.current_id(), kept.sha256, start=max(0, kept.bytes - TAIL_BYTES), end=kept.bytes))
+    except store.StoreMissing:
+        return b""
 
 
 def _last_words(tail: bytes) -> str:

@@ -47,7 +47,7 @@ def read_version(actor: Actor, version: DatasetVersion) -> RecordIndex:
     """Hash the records of a version and keep the hashes in the store."""
     with tempfile.TemporaryDirectory(prefix="labsite-records-") as folder:
         try:
-            files = _files(version, Path(folder))
+            files = _files(version)
         except store.StoreMissing:
             return record_index(actor=actor, version=version, file=None, fault="A file of it is no longer in the store.")
         out = Path(folder) / "records"
@@ -68,22 +68,21 @@ def read_version(actor: Actor, version: DatasetVersion) -> RecordIndex:
 
 def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion]]) -> None:
     """Compare and keep each pair. One over which the process dies is unknown; those after it come with the next bell."""
-    with tempfile.TemporaryDirectory(prefix="labsite-overlap-") as folder:
-        sides: dict[uuid.UUID, dict[str, Any] | str] = {}
-        asked = []
-        for version, holdout in pairs:
-            for side in (version, holdout):
-                if side.pk not in sides:
-                    sides[side.pk] = _side(side, Path(folder))
-            faults = [fault for side in (version, holdout) if isinstance(fault := sides[side.pk], str)]
-            if faults:
-                record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(fault=" ".join(faults)))
-            else:
-                asked.append((version, holdout))
-        if not asked:
-            return
-        request = {"do": "compare", "pairs": [{"version": sides[one.pk], "holdout": sides[other.pk]} for one, other in asked]}
-        answer = ask(request, seconds=COMPARE_SECONDS)
+    sides: dict[uuid.UUID, dict[str, Any] | str] = {}
+    asked = []
+    for version, holdout in pairs:
+        for side in (version, holdout):
+            if side.pk not in sides:
+                sides[side.pk] = _side(side)
+        faults = [fault for side in (version, holdout) if isinstance(fault := sides[side.pk], str)]
+        if faults:
+            record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(fault=" ".join(faults)))
+        else:
+            asked.append((version, holdout))
+    if not asked:
+        return
+    request = {"do": "compare", "pairs": [{"version": sides[one.pk], "holdout": sides[other.pk]} for one, other in asked]}
+    answer = ask(request, seconds=COMPARE_SECONDS)
     for (version, holdout), line in zip(asked, answer.lines, strict=False):
         fault, note = _caveats(version, holdout)
         if line["is_least"] and not line["near"]:
@@ -95,13 +94,13 @@ def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion
         record_overlap(actor=actor, version=version, holdout=holdout, finding=finding)
 
 
-def _side(version: DatasetVersion, folder: Path) -> dict[str, Any] | str:
+def _side(version: DatasetVersion) -> dict[str, Any] | str:
     """Kept hashes and files of a version, for the process; a sentence where there are none."""
     index = index_of(version)
     if index is None or index.blob is None:
         return index.fault if index is not None else "Its records have not been read yet."
     try:
-        return {"sidecar": _local(index.blob, folder), "files": _files(version, folder)}
+        return {"sidecar": _local(index.blob), "files": _files(version)}
     except store.StoreMissing:
         return f"A file of {version.label} is no longer in the store."
 
@@ -123,21 +122,16 @@ def _faults(parts: list[dict[str, Any]]) -> str:
     return f"Not read by records: {named}{more}."
 
 
-def _files(version: DatasetVersion, folder: Path) -> list[list[str]]:
-    return [[file.path, _local(file.blob, folder)] for file in files_with_content(version)]
+def _files(version: DatasetVersion) -> list[list[str]]:
+    return [[file.path, _local(file.blob)] for file in files_with_content(version)]
 
 
-def _local(blob: Blob, folder: Path) -> str:
-    """Where the content lies on this machine, fetched where the store is elsewhere. Raises StoreMissing."""
+def _local(blob: Blob) -> str:
+    """Where the content lies on this machine. Raises StoreMissing."""
     place = store.local_path(blob.region, scope.current_id(), blob.sha256)
-    if place is not None:
-        return str(place)
-    copy = folder / blob.sha256
-    if not copy.exists():
-        chunks = store.open(blob.region, scope.current_id(), blob.sha256)
-        with copy.open("xb") as file:
-            file.writelines(chunks)
-    return str(copy)
+    if place is None:
+        raise store.StoreMissing(blob.sha256)
+    return str(place)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

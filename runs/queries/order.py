@@ -113,7 +113,10 @@ def _read(run: Any) -> "QuerySet[RunInput]":
 
 
 def _staged(path: str, blob: Blob, *, executable: bool = False) -> StagedFile:
-    source = store.local_path(blob.region, scope.current_id(), blob.sha256)
+    try:
+        source = store.local_path(blob.region, scope.current_id(), blob.sha256)
+    except OSError as error:
+        raise PoolError("the store does not answer, or this machine has no room for a file of it") from error
     if source is None:
         raise PoolError("a file of the store is missing; `manage.py doctor` names it")
     return StagedFile(path=path, source=source, sha256=blob.sha256, executable=executable)

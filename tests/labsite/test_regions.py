@@ -9,12 +9,13 @@ from django.test import Client
 from labsite.doctor import SITE_CHECKS
 from labsite.regions import missing_regions, read_regions
 from tests.factories import make_workspace
+from workspaces.s3_store import Bucket
 
 OWN, RUNS = Path("/srv/labsite/store/local"), Path("/var/lib/labsite")
 
 
-def read(text: str) -> dict[str, Path]:
-    return read_regions(text, own=OWN, closed=[RUNS])
+def read(text: str, **told: str) -> dict[str, Path | Bucket]:
+    return read_regions(text, own=OWN, closed=[RUNS], home=Path("/srv/labsite"), told=told)
 
 
 def test_local_is_always_there_and_may_be_moved() -> None:
@@ -37,11 +38,28 @@ def test_local_is_always_there_and_may_be_moved() -> None:
         ("eu=/srv/labsite/store", "local lies in that of eu"),
         ("eu=/var/lib/labsite/eu", "must lie outside of /var/lib/labsite"),
         ("eu=/var/lib", "must lie outside of /var/lib/labsite"),
+        ("eu=s3://", "is no s3://bucket/prefix"),
+        ("eu=s3://b/x", "is no s3://bucket/prefix"),
+        ("eu=s3://lab/../x", "is no s3://bucket/prefix"),
+        ("eu=s3://lab/a,us=s3://lab/a/b", "us lies in that of eu"),
+        ("eu=s3://lab/a,us=s3://lab", "eu lies in that of us"),
     ],
 )
 def test_what_cannot_be_a_region_is_said(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read(text)
+
+
+def test_a_bucket_has_its_endpoint_from_the_environment_and_its_keys_from_a_file_of_the_home() -> None:
+    told = {"LABSITE_S3_EU_WEST_ENDPOINT": "http://127.0.0.1:9000/", "LABSITE_S3_EU_WEST_REGION": "eu-west-1"}
+    (_, (name, bucket)) = read("eu-west=s3://lab-files/one/two/", **told).items()
+    assert isinstance(bucket, Bucket)
+    assert (name, bucket.bucket, bucket.prefix, bucket.endpoint, bucket.region) == (
+        "eu-west", "lab-files", "one/two", "http://127.0.0.1:9000", "eu-west-1",
+    )  # fmt: skip
+    assert (bucket.keys_file, bucket.local) == (Path("/srv/labsite/keys/s3.eu-west"), Path("/srv/labsite/store/eu-west.s3"))
+    with pytest.raises(ValueError, match="without a path or keys"):
+        read("eu=s3://lab", LABSITE_S3_EU_ENDPOINT="https://key:secret@s3.example.org")
 
 
 def test_two_regions_that_are_one_folder_by_a_link_are_refused(tmp_path: Path) -> None:

@@ -241,6 +241,8 @@ def _queue() -> Iterator[tuple[str, bytes]]:
 
 def _stored(laboratory: Laboratory) -> Iterator[bytes]:
     """Everything in the workspace's store but the file that the run named by its secret, whose content is its own."""
-    for path in Path(settings.LABSITE_REGIONS["local"]).rglob("*"):
+    root = settings.LABSITE_REGIONS["local"]
+    assert isinstance(root, Path)
+    for path in root.rglob("*"):
         if path.is_file():
             yield path.read_bytes()

@@ -21,6 +21,7 @@ from workspaces.records import RecordCount, counter_for
 from workspaces.units import plural, size
 
 ORPHANS_STAY_SECONDS = 86_400.0
+AWAY = "The store of this workspace does not answer at the moment. Nothing was kept; send it again in a minute."
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def _receive(workspace: Workspace, file: SentFile, most_bytes: int | None, *, ha
         sha256, count = store.put_stream(workspace.region, workspace.pk, chunks)
     except store.StoreFull as error:
         raise Refusal("The store has no room left; nothing was kept. Ask a site operator for space.") from error
+    except store.StoreAway as error:
+        raise Refusal(AWAY) from error
     return StoredFile(path, sha256, count, counter.records if counter else None, file.is_executable)
 
 

@@ -38,8 +38,7 @@ def compare_files() -> Compared:
     looked = 0
     for blob in Blob.objects.filter(removed_at=None).order_by("pk").iterator(chunk_size=1000):
         looked += 1
-        place = store_of(blob.region).local_path(scope.current_id(), blob.sha256)
-        is_there = place is not None and place.stat().st_size == blob.bytes
+        is_there = store_of(blob.region).size(scope.current_id(), blob.sha256) == blob.bytes
         if is_there and blob.missing_at is not None:
             found.append(blob)
         elif not is_there and blob.missing_at is None:

@@ -1,0 +1,120 @@
+"""A workspace whose files lie in a bucket of a real S3 server: a run, what it reads and leaves, and what becomes of that."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import obstore
+import pytest
+from django.conf import settings
+
+from runs.commands.artifact import delete_artifact, remove_artifact
+from runs.commands.export import request_export
+from runs.jobs.export import make_export
+from runs.lifecycle import RunStatus
+from runs.models import Artifact, Attempt, Export
+from tests.factories_pages import client_of
+from tests.factories_runs import Laboratory, drive, launch, make_laboratory
+from tests.s3_server import S3Server, running_server
+from workspaces import scope, store
+from workspaces.access import Actor
+from workspaces.commands.blob import stored_bytes, tidy_store
+from workspaces.commands.reconcile import reconcile_files
+from workspaces.models import AgentFile, Blob
+from workspaces.s3_store import Bucket
+
+SYSTEM = Actor.system(job_id="test")
+TRAINER = b"""
+import json, shutil
+rows = open("../inputs/table/table.csv").read()
+with open("../outputs/report.txt", "w") as report:
+    report.write("rows:" + rows)
+with open("../events.jsonl", "a") as events:
+    events.write(json.dumps({"type": "artifact", "path": "report.txt", "name": "report", "kind": "report", "metadata": {}}) + "\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with running_server() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    bucket = server.region(tmp_path)
+    monkeypatch.setattr(settings, "LABSITE_REGIONS", {"local": bucket})
+    monkeypatch.setattr(settings, "EXPORTS", tmp_path / "exports")
+    return bucket
+
+
+def key_of(blob: Blob) -> str:
+    return f"{scope.current_id().hex}/blobs/{blob.sha256[:2]}/{blob.sha256}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_reads_and_leaves_files_of_a_bucket(
+    server: S3Server, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laboratory = make_laboratory(code=TRAINER)
+    # As on another machine: nothing of what was put is here as a copy.
+    monkeypatch.setattr(settings, "LABSITE_REGIONS", {"local": replace(bucket, local=tmp_path / "elsewhere")})
+    with laboratory.opened():
+        run = launch(laboratory)
+    assert drive(laboratory, run).status == RunStatus.SUCCEEDED
+    with laboratory.opened():
+        assert Attempt.objects.get(run=run).exit_code == 0
+        artifact = Artifact.objects.select_related("blob").get(run=run, name="report")
+        in_bucket = {name.rpartition("/")[2] for name in server.names(bucket)}
+        assert in_bucket >= set(Blob.objects.values_list("sha256", flat=True)), "each row's file lies in the bucket"
+        _shown_and_taken_away(laboratory, artifact)
+        _exported(laboratory)
+        _found_both_ways(server, bucket, artifact, monkeypatch)
+        _removed(server, bucket, laboratory, artifact)
+
+
+def _shown_and_taken_away(laboratory: Laboratory, artifact: Artifact) -> None:
+    client = client_of(laboratory.owner)
+    content = b"".join(store.open("local", scope.current_id(), artifact.blob.sha256))
+    assert content.startswith(b"rows:")
+    assert client.get(f"/workspaces/lab/artifacts/{artifact.public_id}/file/").getvalue() == content
+    page = client.get("/workspaces/lab/datasets/table/?version=1&file=table.csv")
+    assert page.status_code == 200
+    log = client.get(f"/workspaces/lab/runs/{artifact.run.public_id}/")
+    assert log.status_code == 200
+
+
+def _exported(laboratory: Laboratory) -> None:
+    """The code of agents travels with the rows; what an export has is not removed, so it goes without files of runs."""
+    asked = request_export(actor=laboratory.owner)
+    inspect.unwrap(make_export)(SYSTEM, asked.pk)
+    export = Export.objects.get(pk=asked.pk)
+    assert (export.status, export.failure) == ("ready", "")
+    code = AgentFile.objects.select_related("blob").get().blob.sha256
+    assert [path.read_bytes() for path in Path(settings.EXPORTS).rglob(f"blobs/{code[:2]}/{code}")] == [TRAINER]
+
+
+def _found_both_ways(server: S3Server, bucket: Bucket, artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, key = server.client(bucket), key_of(artifact.blob)
+    content = bytes(obstore.get(client, key).bytes())
+    assert reconcile_files(SYSTEM).missing == []
+    obstore.delete(client, key)
+    assert [blob.pk for blob in reconcile_files(SYSTEM).missing] == [artifact.blob_id]
+    obstore.put(client, key, content)
+    assert [blob.pk for blob in reconcile_files(SYSTEM).found] == [artifact.blob_id]
+    stray, _ = store.put_stream("local", scope.current_id(), [b"nobody names me"])
+    monkeypatch.setattr("workspaces.commands.blob.ORPHANS_STAY_SECONDS", -5.0)
+    tidy_store()
+    assert not store.exists("local", scope.current_id(), stray)
+    assert store.exists("local", scope.current_id(), artifact.blob.sha256)
+
+
+def _removed(server: S3Server, bucket: Bucket, laboratory: Laboratory, artifact: Artifact) -> None:
+    before, sha256 = stored_bytes(), artifact.blob.sha256
+    assert store.local_path("local", scope.current_id(), sha256) is not None  # there is a copy here
+    delete_artifact(actor=laboratory.owner, artifact=artifact, reason="No use.")
+    remove_artifact(actor=laboratory.owner, artifact=artifact)
+    assert before - stored_bytes() == artifact.blob.bytes
+    assert key_of(artifact.blob) not in server.names(bucket)
+    assert store.local_path("local", scope.current_id(), sha256) is None

@@ -1,0 +1,182 @@
+"""Files of workspaces on a disk of this machine, named by their content: `<root>/<workspace hex>/blobs/<first two digits>/<SHA-256>`.
+
+A file is written to `incoming/` under a random name while it is hashed, forced to the disk, and moved into place whole; so a name in `blobs/`
+always holds exactly the bytes that it says. No text of a user ever becomes part of a path: only keys and hashes, checked before use.
+Modes are 0600 and 0700, and everything is forced to the disk, which obstore's own local store does not do.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+CHUNK = 1_048_576
+SHA256 = re.compile(r"[0-9a-f]{64}")
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class StoreFull(OSError):  # an answer for people: there is no room
+    """The disk of the region has no room; nothing was kept."""
+
+
+class StoreAway(OSError):  # an answer for people: it may be there again in a minute
+    """The region does not answer, or takes none of our keys; nothing is known of its files."""
+
+
+class StoreMissing(LookupError):  # an answer: no such file
+    """There is no file with this hash in the workspace's part of the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """A region in a folder of this machine."""
+
+    root: Path
+
+    def put_stream(self, workspace_id: uuid.UUID, chunks: Iterable[bytes]) -> tuple[str, int]:
+        """Keep the bytes; returns (SHA-256, how many). The same content again keeps one file. Raises StoreFull, and what `chunks` raises."""
+        incoming = self._folder(workspace_id, "incoming")
+        temporary = incoming / secrets.token_hex(16)
+        try:
+            sha256, count = _write(temporary, chunks)
+            target = self._folder(workspace_id, "blobs", sha256[:2]) / sha256
+            with held(target.parent):
+                temporary.rename(target)  # over what may lie there: it is young again, and whole where it was damaged
+            _sync_folder(target.parent)
+        except BaseException as error:
+            temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                raise StoreFull(error.errno, "There is no room left in the store.") from error
+            raise
+        return sha256, count
+
+    def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing before the first piece."""
+        place = self._place(workspace_id, sha256)
+        if not place.is_file():
+            raise StoreMissing(sha256)
+        return _pieces(place, start, end)
+
+    def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None:
+        """Where the file lies on this machine, for staging; None where it is missing."""
+        place = self._place(workspace_id, sha256)
+        return place if place.is_file() else None
+
+    def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool:
+        return self.size(workspace_id, sha256) is not None
+
+    def size(self, workspace_id: uuid.UUID, sha256: str) -> int | None:
+        """Bytes of the file as it lies there; None where it is missing."""
+        place = self._place(workspace_id, sha256)
+        return place.stat().st_size if place.is_file() else None
+
+    def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool:
+        """Make a file young again, so that tidying up leaves it until a row names it; False where it is not there."""
+        place = self._place(workspace_id, sha256)
+        try:
+            with held(place.parent):
+                os.utime(place)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def remove_old(self, workspace_id: uuid.UUID, sha256: str, *, older_than_seconds: float) -> bool:
+        """Remove a file that has not been put or renewed for so long; False where it has been, or is gone. Nobody can make it young between the
+        look and the removal. The caller knows that no row named it when the look began."""
+        place = self._place(workspace_id, sha256)
+        try:
+            with held(place.parent):
+                if place.stat().st_mtime >= time.time() - older_than_seconds:
+                    return False
+                place.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]:
+        """Hashes of the files that have not been put for so long."""
+        before = time.time() - older_than_seconds
+        for path in sorted(self._base(workspace_id).glob("blobs/*/*")):
+            if SHA256.fullmatch(path.name) and path.stat().st_mtime < before:
+                yield path.name
+
+    def tidy_incoming(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> int:
+        """Remove what a killed process left in `incoming/`; returns how many files."""
+        before, count = time.time() - older_than_seconds, 0
+        for path in self._base(workspace_id).glob("incoming/*"):
+            if path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
+                count += 1
+        return count
+
+    def _base(self, workspace_id: uuid.UUID) -> Path:
+        if not isinstance(workspace_id, uuid.UUID):
+            raise TypeError("The store knows workspaces by their key.")
+        return self.root / workspace_id.hex
+
+    def _place(self, workspace_id: uuid.UUID, sha256: str) -> Path:
+        if not SHA256.fullmatch(sha256):
+            raise StoreMissing("This is no SHA-256.")
+        return self._base(workspace_id) / "blobs" / sha256[:2] / sha256
+
+    def _folder(self, workspace_id: uuid.UUID, *parts: str) -> Path:
+        """The folder, made with mode 0700 where it is missing, each parent made durable in its own parent."""
+        folder = self._base(workspace_id).joinpath(*parts)
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
+        for place in reversed(missing):
+            place.mkdir(mode=0o700, exist_ok=True)
+            _sync_folder(place.parent)
+        return folder
+
+
+def _write(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
+    digest, count = hashlib.sha256(), 0
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb", buffering=CHUNK) as file:
+        for chunk in chunks:
+            file.write(chunk)
+            digest.update(chunk)
+            count += len(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest(), count
+
+
+def _pieces(path: Path, start: int, end: int | None) -> Iterator[bytes]:
+    with path.open("rb", buffering=0) as file:
+        file.seek(start)
+        left = None if end is None else max(end - start, 0)
+        while left is None or left > 0:
+            piece = file.read(CHUNK if left is None else min(CHUNK, left))
+            if not piece:
+                return
+            if left is not None:
+                left -= len(piece)
+            yield piece
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Alone, among all processes of this machine, in making files of the folder young and in removing them. FileNotFoundError without the folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
