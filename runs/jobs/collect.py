@@ -245,5 +245,7 @@ def _score(body: dict[str, Any]) -> Score:
         value=float(body["value"]),
         stderr=float(stderr) if stderr is not None else None,
         samples=body.get("samples"),
+        errored=body.get("errored"),
+        abstained=body.get("abstained"),
         samples_file=str(body.get("samples_file") or ""),
     )
