@@ -23,7 +23,6 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 NOTHING_YET = "0" * 64
-FEW = 8  # rows of one table, as most commands change them: their query is kept
 
 
 class Denied(PermissionError):
@@ -306,7 +305,7 @@ def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:
 
 def _stored(model: type[models.Model], wanted: set[Any]) -> Iterable[dict[str, Any]]:
     """The rows as the database holds them."""
-    if len(wanted) > FEW:
+    if len(wanted) > kept_query.FEW:
         return model._base_manager.filter(pk__in=wanted).values()
     keys = {f"key_{number}": key for number, key in enumerate(wanted)}
     return kept_query.ask(_by_keys, model, **keys)

@@ -19,6 +19,7 @@ from workspaces import scope
 
 M = TypeVar("M", bound=Model)
 
+FEW = 8  # keys; what asks for so many of them has a form for each number
 WORKSPACE = "workspace of the open scope"
 
 

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from runs.api.artifact import named
 from runs.models import Attempt, Certificate, Evaluation, Run, RunInput, Sweep
 from runs.queries.run_input import inputs_of
 from runs.queries.run_page import RELATED, RunState, state_of
-from workspaces import ids
+from workspaces import ids, kept_query
 from workspaces.api.door import ApiRequest
 
 LOGS = ("stdout.log", "stderr.log")
@@ -39,7 +39,7 @@ def row_of(request: ApiRequest, run: Run) -> dict[str, Any]:
 
 def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
     state = state_of(run)
-    rows = inputs_of(run, "dataset_version__dataset", "artifact__run")
+    rows = kept_query.ask(_read, run=run.pk)
     return {
         **row_of(request, run),
         "number": run.number,
@@ -108,8 +108,17 @@ def _cost(run: Run, state: RunState) -> dict[str, Any]:
 
 def _scores(run: Run) -> list[Evaluation]:
     """What the run measured itself, and what others measured of the artifacts that it made."""
+    found: list[Evaluation] = kept_query.ask(_measured, run=run.pk)
+    return found
+
+
+def _measured(run: Any) -> "QuerySet[Evaluation]":
     rows = Evaluation.objects.filter(Q(run=run) | Q(subject_artifact__run=run))
-    return list(rows.select_related("run", "benchmark", "contract").order_by("created_at", "pk")[:100])
+    return rows.select_related("run", "benchmark", "contract").order_by("created_at", "pk")[:100]
+
+
+def _read(run: Any) -> "QuerySet[RunInput]":
+    return inputs_of(run, "dataset_version__dataset", "artifact__run")
 
 
 def _score(row: Evaluation) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import math
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs import queue
@@ -22,7 +23,7 @@ from runs.queries.frozen import Prepared
 from runs.queries.launch_request import prepare
 from runs.queries.replay import VERDICTS
 from runs.queries.run_input import inputs_of
-from workspaces import kept_write, ledger, scope
+from workspaces import kept_query, kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, TooMany, command, digest, plain
@@ -134,7 +135,7 @@ def _launch(
         event.verb = Verb.LAUNCH_REFUSED
         event.details["refused"] = {"benchmark": prepared.benchmark.slug, "agent": prepared.agent.slug, "pool": prepared.pool.slug}
         return None, certificate, verdict
-    number = (Run.objects.aggregate(last=Max("number"))["last"] or 0) + 1
+    number = 1 + max((last for (last,) in kept_query.ask(_last_number)), default=0)
     run = Run(
         **({"id": run_id} if run_id else {}),
         name=(request.name.strip() or f"{prepared.agent.slug}-{number:04d}")[:200],
@@ -246,14 +247,22 @@ def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *,
 def _not_too_fast(person: User, now: datetime) -> None:
     """Launches of one account in a minute, through whichever token, refused ones too. A key holds its time, so no more than that minute is read."""
     most = settings.LAUNCHES_A_MINUTE
-    recent = Certificate.objects.filter(pk__gte=first_at(now - MINUTE), asked_by=person).order_by("-pk")
     # The one with which there are as many as may be: once it is a minute old, there is room.
-    if last := list(recent.values_list("created_at", flat=True)[most - 1 : most]):
-        wait = max(1, math.ceil((last[0] + MINUTE - now).total_seconds()))
+    for (last,) in kept_query.ask(_asked_before, most, since=first_at(now - MINUTE), person=person.pk):
+        wait = max(1, math.ceil((last + MINUTE - now).total_seconds()))
         raise TooMany(
             f"{person.label} has asked for {most:,} runs within a minute, and may ask for {most:,}. Wait {wait} s; a sweep asks for many at once.",
             retry_seconds=wait,
         )
+
+
+def _last_number() -> "QuerySet[Any, Any]":
+    return Run.objects.order_by("-number").values_list("number")[:1]
+
+
+def _asked_before(most: int, since: Any, person: Any) -> "QuerySet[Any, Any]":
+    recent = Certificate.objects.filter(pk__gte=since, asked_by=person).order_by("-pk")
+    return recent.values_list("created_at")[most - 1 : most]
 
 
 def _person(actor: Actor) -> User:

@@ -2,6 +2,9 @@
 until it commits."""
 
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
 from runs.admission_inputs import InputFacts
@@ -12,9 +15,9 @@ from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import quota_of
 from runs.queries.secret import secret_facts
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.agent_inputs import Given, needs_from
-from workspaces.models import DatasetVersion, SitePolicy, Unit, User, Workspace
+from workspaces.models import AgentPool, DatasetVersion, SitePolicy, Unit, User, Workspace
 from workspaces.queries.withdrawal import standing_on
 from workspaces.queries.workspace import creation_steps
 from workspaces.standings import standings
@@ -57,7 +60,7 @@ def admission_facts(
             version=version.number,
             kind=version.kind,
             slots=version.slots,
-            pools=tuple(version.allowed_pools.order_by("pool__slug").values_list("pool__slug", flat=True)),
+            pools=tuple(slug for (slug,) in kept_query.ask(_allowed_pools, version=version.pk)),
         ),
         pool=PoolFacts(
             slug=pool.slug,
@@ -109,6 +112,10 @@ def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
     return tuple(label for thing, label in rests_on.items() if thing in marks)
 
 
+def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":
+    return AgentPool.objects.filter(version=version).order_by("pool__slug").values_list("pool__slug")
+
+
 def held_out(prepared: Prepared) -> tuple[str, ...]:
     """Inputs that are a holdout: by their role, or because a holdout here has the same content under another name."""
     versions = [entry.dataset_version for entry in prepared.inputs if entry.dataset_version is not None]
@@ -123,7 +130,7 @@ def held_out(prepared: Prepared) -> tuple[str, ...]:
 
 
 def _site(prepared: Prepared) -> SiteFacts | None:
-    policy = SitePolicy.objects.filter(is_current=True).first()
+    policy = next(iter(kept_query.rows(SitePolicy, is_current=True)), None)
     if policy is None or (policy.max_wall_seconds is None and not policy.forbids_no_isolation):
         return None
     return SiteFacts(policy.max_wall_seconds, policy.forbids_no_isolation, prepared.wall_seconds)

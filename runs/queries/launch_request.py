@@ -1,10 +1,13 @@
 """A launch request with every name looked up in the open workspace and every version fixed; nothing is decided here."""
 
+from typing import Any
+
 from runs.launch import LaunchRequest
 from runs.models import Artifact
 from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.parameters import checked_parameters
 from runs.reservation import TooLittle, reservation
+from workspaces import kept_query
 from workspaces.audit import Refusal
 from workspaces.models import Agent, AgentVersion, Benchmark, Dataset, DatasetVersion, NotFound, Pool
 from workspaces.queries.registry import current_contract, find_contract
@@ -17,13 +20,12 @@ def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
     if contract is None:
         raise Refusal(f"{benchmark.name} has no contract yet; publish one before runs are measured by it.", field="benchmark_id")
     agent = Agent.objects.find(request.agent)
-    versions = AgentVersion.objects.filter(agent=agent).order_by("-number")
-    version = versions.filter(number=request.agent_version).first() if request.agent_version else versions.first()
+    numbered: dict[str, Any] = {"number": request.agent_version} if request.agent_version else {}
+    version = next(iter(kept_query.rows(AgentVersion, agent=agent, order_by=("-number",), first=True, **numbered)), None)
     if version is None:
         raise Refusal(f"{agent.name} has no {'such version' if request.agent_version else 'version yet; publish one'}.", field="agent_id")
-    pool = (
-        Pool.objects.find(request.pool, "engine") if request.pool else Pool.objects.select_related("engine").filter(is_default=True).first()
-    )
+    defaults = [] if request.pool else kept_query.rows(Pool, is_default=True, related=("engine",))
+    pool = Pool.objects.find(request.pool, "engine") if request.pool else next(iter(defaults), None)
     if pool is None:
         raise Refusal("Name a pool; this workspace has no default pool.", field="compute_pool_id")
     inputs = (*map(_dataset_input, request.datasets), *map(_artifact_input, request.artifacts))
@@ -63,10 +65,10 @@ def _dataset_input(text: str) -> ResolvedInput:
             raise
         dataset = version.dataset
     else:
-        rows = DatasetVersion.objects.filter(dataset=dataset).order_by("-number")
         if number and not (number.isascii() and number.isdigit() and len(number) < 9):
             raise NotFound("dataset version")
-        version = rows.filter(number=int(number)).first() if number else rows.first()
+        numbered: dict[str, Any] = {"number": int(number)} if number else {}
+        version = next(iter(kept_query.rows(DatasetVersion, dataset=dataset, order_by=("-number",), first=True, **numbered)), None)
         if version is None and number:
             raise NotFound("dataset version")
     if version is None:

@@ -11,12 +11,14 @@ be scored by another run: then that one counts.
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.admission_facts import QuotaFacts
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Evaluation, Run, RunLine
+from workspaces import kept_query
 from workspaces.models import AuditEvent, Contract, User, Workspace
 from workspaces.verbs import Verb
 from workspaces.windows import Window, window_of, words
@@ -65,7 +67,8 @@ def quota_of(contract: Contract, person: User | None, *, now: datetime, workspac
     Where the benchmark has a newer contract, as for a retry or a member of a sweep, the one that leaves less counts. A command counts under
     the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
     """
-    newest = Contract.objects.filter(benchmark=contract.benchmark_id, version__gt=contract.version).order_by("-version").first()
+    newer: dict[str, Any] = {"benchmark": contract.benchmark_id, "version__gt": contract.version}
+    newest = next(iter(kept_query.rows(Contract, order_by=("-version",), first=True, **newer)), None)
     if newest is not None:
         newest.benchmark = contract.benchmark
     found = [_quota(each, person, now=now, workspace=workspace, but=but) for each in (contract, newest) if each is not None]

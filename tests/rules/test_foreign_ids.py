@@ -104,7 +104,7 @@ def _ask(client: Client, route: Route, values: dict[str, str]) -> tuple[int, str
     elif route.is_api and route.method != "GET":
         response = client.generic(route.method, f"{url}?{urlencode(valid_query(route))}", _body(route), content_type="application/json")
     else:
-        response = client.generic(route.method, url)
+        response = client.generic(route.method, f"{url}?{urlencode(valid_query(route))}" if route.is_api else url)
     text = response.content.decode()
     for value in values.values():
         if len(value) == 32:

@@ -15,7 +15,7 @@ from ninja import Router
 from ninja.operation import Operation, PathView
 from ninja.utils import check_csrf
 
-from workspaces import ids, scope
+from workspaces import ids, kept_query, scope
 from workspaces.access import NONE, Actor, Kind, Permission, Rights, rights_of
 from workspaces.api import idempotency
 from workspaces.api.problem import missing, not_allowed, problem
@@ -232,7 +232,7 @@ def _who(request: HttpRequest) -> Actor:
         scheme, _, text = header.partition(" ")
         parts = token.read(text.strip()) if scheme.lower() == "bearer" else None
         actor = None
-        if parts is not None and Workspace.objects.filter(pk=parts.workspace_id).exists():
+        if parts is not None and kept_query.rows(Workspace, pk=parts.workspace_id):
             with scope.open_workspace(parts.workspace_id):
                 actor = token.actor_of_token(parts, request_id=request_id)
                 if actor is not None:

@@ -98,7 +98,8 @@ def named_like(text: str) -> Q:
 
 def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
     """The version that holds now: scores are measured by it, and ranked under it. None: declared, not yet defined."""
-    return Contract.objects.filter(benchmark=benchmark_id).select_related(*CONTRACT_ROWS).order_by("-version").first()
+    newest = kept_query.rows(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",), first=True)
+    return next(iter(newest), None)
 
 
 def find_contract(benchmark: Benchmark, version: int) -> Contract:

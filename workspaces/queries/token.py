@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
+from workspaces import kept_query
 from workspaces.access import Actor
 from workspaces.models import ActorKind, Token
 
@@ -54,7 +55,7 @@ def read(text: str) -> TokenText | None:
 
 def actor_of_token(text: TokenText, *, request_id: str = "") -> Actor | None:
     """The actor behind a token whose workspace is open; None where it is unknown, wrong, expired, revoked, or its holder may not sign in."""
-    token = Token.objects.select_related("holder").filter(pk=text.token_id, kind=text.kind).first()
+    token = next(iter(kept_query.rows(Token, pk=text.token_id, kind=text.kind, related=("holder",))), None)
     if token is None or not hmac.compare_digest(token.secret_hash, hash_secret(text.secret)):
         return None
     return actor_behind(token, request_id=request_id)

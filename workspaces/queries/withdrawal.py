@@ -2,9 +2,11 @@
 
 import uuid
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.db.models import QuerySet
 
+from workspaces import kept_query
 from workspaces.models import Withdrawal, WithdrawnObject
 
 
@@ -22,11 +24,25 @@ def standing_on(things: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid
     keys = set().union(*by_kind.values()) if by_kind else set()
     if not keys:
         return found
-    rows = WithdrawnObject.objects.filter(kind__in=by_kind, object_id__in=keys, withdrawal__undone_at=None)
-    for row in rows.select_related("withdrawal").order_by("withdrawal__created_at"):
-        if row.object_id in by_kind[row.kind]:
+    for row in _marks(keys):
+        if row.object_id in by_kind.get(row.kind, ()):
             found.setdefault((row.kind, row.object_id), []).append(row.withdrawal)
     return found
+
+
+def _marks(keys: set[uuid.UUID]) -> "Iterable[WithdrawnObject]":
+    if len(keys) > kept_query.FEW:
+        return _marks_on(*keys)
+    return kept_query.ask(_marks_of_few, **{f"key_{number}": key for number, key in enumerate(keys)})
+
+
+def _marks_of_few(**keys: Any) -> "QuerySet[WithdrawnObject]":
+    return _marks_on(*keys.values())
+
+
+def _marks_on(*keys: Any) -> "QuerySet[WithdrawnObject]":
+    rows = WithdrawnObject.objects.filter(object_id__in=keys, withdrawal__undone_at=None)
+    return rows.select_related("withdrawal").order_by("withdrawal__created_at")
 
 
 def withdrawals_on(kind: str, pk: uuid.UUID) -> list[Withdrawal]:

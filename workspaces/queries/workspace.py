@@ -44,8 +44,8 @@ class Step:
     missing: str = ""
 
 
-def creation_steps(workspace: Workspace) -> list[Step]:
-    """The steps of feature 109 in their order; a workspace launches nothing before all are done. Wants its scope open."""
+def _is_there(pk: Any) -> "QuerySet[Any, Any]":
+    """What a workspace has; by one statement, since every launch asks."""
     asked = (
         Membership.objects.filter(role=Role.OWNER),
         Pool.objects.all(),
@@ -53,8 +53,12 @@ def creation_steps(workspace: Workspace) -> list[Step]:
         Limit.objects.filter(unit=Unit.RUNS),
         Objective.objects.filter(is_current=True),
     )
-    # By one statement, since every launch asks.
-    owners, pools, weekly, at_once, objective = Workspace.objects.values_list(*map(Exists, asked)).get(pk=workspace.pk)
+    return Workspace.objects.filter(pk=pk).values_list(*map(Exists, asked))
+
+
+def creation_steps(workspace: Workspace) -> list[Step]:
+    """The steps of feature 109 in their order; a workspace launches nothing before all are done. Wants its scope open."""
+    [(owners, pools, weekly, at_once, objective)] = kept_query.ask(_is_there, pk=workspace.pk)
     zone = workspace.zone in zone_names()
     return [
         Step("owners", "Owners", owners, "" if owners else "Name at least one owner."),
