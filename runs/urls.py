@@ -29,8 +29,8 @@ from runs.views import (
 from workspaces.access import Kind, Permission
 from workspaces.pages import page, site_page
 from workspaces.views import benchmark as registered_benchmark
+from workspaces.views import benchmark_copy, live_dataset
 from workspaces.views import dataset as registered_dataset
-from workspaces.views import live_dataset
 from workspaces.views import pool as bound_pool
 
 urlpatterns = [
@@ -140,6 +140,30 @@ urlpatterns = [
         name="benchmark-new",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.BENCHMARK,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "benchmarks/import/",
+        benchmark_copy.benchmark_import,
+        name="benchmark-import",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.BENCHMARK,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "benchmarks/<str:benchmark>/source/",
+        benchmark_copy.benchmark_follow,
+        name="benchmark-follow",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.BENCHMARK,
+        methods=("POST",),
+    ),
+    page(
+        "benchmarks/<str:benchmark>/public/",
+        benchmark_copy.benchmark_public,
+        name="benchmark-public",
+        needs=Permission.SHARE,
+        kind=Kind.SHARE,
         methods=("GET", "POST"),
     ),
     page("benchmarks/<str:benchmark>/", benchmark.benchmark, name="benchmark", needs=Permission.VIEW, kind=Kind.BENCHMARK),

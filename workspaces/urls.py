@@ -5,6 +5,7 @@ from workspaces.pages import page, site_page
 from workspaces.views import (
     agent,
     approval,
+    benchmark_copy,
     budget,
     event,
     invitation,
@@ -21,6 +22,13 @@ urlpatterns = [
     site_page("", workspace.start, name="start", needs="signed_in"),
     site_page("workspaces/", workspace.workspace_list, name="workspace-list", needs="signed_in"),
     site_page("workspaces/new/", workspace.workspace_create, name="workspace-create", needs="create_workspace", methods=("GET", "POST")),
+    site_page(
+        "public/<str:workspace>/<str:benchmark>/",
+        benchmark_copy.public_benchmark,
+        name="public-benchmark",
+        needs=None,
+        public_reason="the definition of a public benchmark is for everyone; nothing but it is shown",
+    ),
     site_page("preferences/", preferences.preferences, name="preferences", needs="signed_in", methods=("GET", "POST")),
     page("setup/", workspace.workspace_setup, name="workspace-setup", needs=Permission.VIEW, kind=Kind.WORKSPACE),
     page("settings/", workspace.workspace_settings, name="workspace-settings", needs=Permission.VIEW, kind=Kind.WORKSPACE),

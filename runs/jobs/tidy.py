@@ -28,6 +28,7 @@ from runs.queries.overlap import has_work
 from runs.queue import ring
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.commands.benchmark_copy import look_at_sources
 from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
 from workspaces.commands.reconcile import reconcile_files
@@ -66,6 +67,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
         reconcile_files(actor)
     tidy_exports(actor)
     tidy_imports()
+    look_at_sources(actor)
     forget_old()
     recount_if_due(actor)
 

@@ -7,6 +7,7 @@ from ninja import Status
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import (
+    BenchmarkImportIn,
     BenchmarkIn,
     BenchmarkList,
     BenchmarkOut,
@@ -22,6 +23,7 @@ from workspaces.api.registry_shapes import (
     made_before,
 )
 from workspaces.commands.benchmark import create_benchmark, publish_contract
+from workspaces.commands.benchmark_copy import follow_source, import_benchmark
 from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.paging import in_order
@@ -49,6 +51,21 @@ def post_benchmark(request: ApiRequest, body: BenchmarkIn) -> Any:
         contract=_contract(body.contract) if body.contract else None,
     )
     return Status(201, _whole(request, benchmark))
+
+
+@routes.post("/benchmarks/import", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=BenchmarkOut, status=201)
+def post_import(request: ApiRequest, body: BenchmarkImportIn) -> Any:
+    """Copy the public benchmark of another workspace: its contract, with the hash it has there. Data does not travel."""
+    copy = made_before(request, Benchmark) or import_benchmark(actor=request.actor, id=request.chosen_id, **body.dict())
+    return Status(201, _whole(request, copy))
+
+
+@routes.post("/benchmarks/{benchmark}/source", needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK, response=ContractOut, status=201)
+def post_source(request: ApiRequest, benchmark: str) -> Any:
+    """Take over what the source of a frozen copy says now, as the copy's next version."""
+    found = Benchmark.objects.find(benchmark)
+    contract = made_before(request, Contract) or follow_source(actor=request.actor, benchmark=found, id=request.chosen_id)
+    return Status(201, contract_out(contract))
 
 
 @routes.get("/benchmarks/{benchmark}", needs=Permission.VIEW, kind=Kind.BENCHMARK, response=BenchmarkOut)

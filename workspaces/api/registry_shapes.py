@@ -94,6 +94,25 @@ class BenchmarkIn(Body):
     contract: ContractIn | None = None
 
 
+class BenchmarkImportIn(Body):
+    workspace: Line = Field(max_length=64, description="Id of the workspace that made it public.")
+    benchmark: Line = Field(max_length=64, description="Id of the benchmark there.")
+    slug: Line = Field("", max_length=64, description="The copy's own id; empty: as at its source.")
+
+
+class SourceOut(Schema):
+    """Of a frozen copy: names and keys as they were when it was made; the state, and the newest version of the source, as they were seen last."""
+
+    workspace: str
+    workspace_slug: str
+    workspace_id: str
+    benchmark: str
+    benchmark_slug: str
+    benchmark_id: str
+    state: Literal["current", "newer", "withdrawn"]
+    version: int | None
+
+
 class ContractOut(Schema):
     id: str
     uuid: UUID
@@ -116,6 +135,10 @@ class ContractOut(Schema):
     evaluator: str | None
     train: str | None
     validation: str | None
+    source_version: int | None = Field(description="Of a frozen copy: the version of the source's contract.")
+    content: dict[str, Any] = Field(
+        description="What `content_hash` is the SHA-256 of, as JSON with sorted keys and no blanks; {}: not kept."
+    )
     content_hash: str
     created_at: datetime
 
@@ -133,6 +156,7 @@ class BenchmarkOut(Schema):
     name: str
     description: str
     is_public: bool
+    source: SourceOut | None
     contract: ContractOut | None
     created_at: datetime
     url: str
@@ -290,6 +314,8 @@ def contract_out(contract: Contract) -> dict[str, Any]:
         "evaluator": contract.evaluator.public_id if contract.evaluator else None,
         "train": contract.train.public_id if contract.train else None,
         "validation": contract.validation.public_id if contract.validation else None,
+        "source_version": contract.source_version,
+        "content": contract.content,
         "content_hash": contract.content_hash,
         "created_at": contract.created_at,
     }
@@ -300,6 +326,7 @@ def benchmark_out(request: ApiRequest, benchmark: Benchmark, contract: Contract 
         **named(benchmark),
         "status": "defined" if contract else "declared",
         "is_public": benchmark.is_public,
+        "source": {**benchmark.source, "state": benchmark.source_state, "version": benchmark.source_version} if benchmark.source else None,
         "contract": contract_out(contract) if contract else None,
         "url": address(request, "benchmark", benchmark.slug),
     }

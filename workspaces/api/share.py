@@ -4,13 +4,16 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from ninja import Schema
+from ninja import Schema, Status
+from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Cursor, Size
-from workspaces.models import ShareGrant
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size
+from workspaces.commands.share import grant_share, revoke_share
+from workspaces.models import Benchmark, NotFound, ShareGrant
 from workspaces.queries.paging import newest_first
+from workspaces.queries.public_benchmark import standing_grant
 from workspaces.queries.share import grants_given, grants_received
 
 routes = Routes("shares")
@@ -37,6 +40,29 @@ class ShareOut(Schema):
 class ShareList(Schema):
     items: list[ShareOut]
     next: str | None
+
+
+class PublicIn(Body):
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+@routes.post("/benchmarks/{benchmark}/public", needs=Permission.SHARE, kind=Kind.SHARE, response=ShareOut, status=201)
+def open_definition(request: ApiRequest, benchmark: str, body: PublicIn) -> Any:
+    """Let everyone read the definition of a public benchmark, by a standing grant; where one stands already, it is answered."""
+    found = Benchmark.objects.find(benchmark)
+    grant = standing_grant(found) or grant_share(
+        actor=request.actor, object_type="benchmark", object_id=found.public_id, to_workspace=None, expires_at=None, reason=body.reason
+    )
+    return Status(201, _out(grant))
+
+
+@routes.delete("/benchmarks/{benchmark}/public", needs=Permission.SHARE, kind=Kind.SHARE, response=ShareOut)
+def close_definition(request: ApiRequest, benchmark: str) -> Any:
+    """Close it again. Copies that were made stay."""
+    grant = standing_grant(Benchmark.objects.find(benchmark))
+    if grant is None:
+        raise NotFound("share")
+    return _out(revoke_share(actor=request.actor, grant=grant))
 
 
 @routes.get("/shares", needs=Permission.VIEW, kind=Kind.SHARE, response=ShareList)

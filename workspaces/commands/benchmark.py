@@ -128,6 +128,11 @@ def _publish(
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
+    if benchmark.source:
+        raise Refusal(
+            f"{benchmark.name} is a frozen copy of {benchmark.source['benchmark']} of {benchmark.source['workspace']}; take over what that says, or"
+            " create a benchmark of your own."
+        )
     newest = current_contract(benchmark.pk)
     if holdout is not None and holdout.role != DatasetVersion.Role.HOLDOUT:
         raise Refusal(

@@ -117,6 +117,12 @@ class Contract(Owned):
         ]
 
     @property
+    def not_here(self) -> list[tuple[str, str]]:
+        """What a frozen copy names and this workspace has no version of: (name, hash of its content)."""
+        names = ("holdout", "train", "validation", "evaluator")
+        return [(name, str(self.content[name])) for name in names if self.content.get(name) and getattr(self, f"{name}_id") is None]
+
+    @property
     def primary(self) -> Metric:
         """The metric that ranks."""
         return Metric(self.metric, self.unit, self.direction)
