@@ -30,6 +30,8 @@ def score_launch(text: str) -> Scoring:
     run = find_run(text)
     agents, result, contract = evaluators(run), _result(run), current_contract(run.benchmark_id)
     holdout = contract.holdout if contract else None
+    evaluator = contract.evaluator if contract else None  # where the contract names one, no other scores
+    agents = [evaluator.agent] if evaluator else agents
     gaps = []
     if not agents:
         gaps.append(f'No agent here declares that it evaluates. Publish a version of kind "{EVALUATE}", or choose an agent yourself.')
@@ -42,6 +44,7 @@ def score_launch(text: str) -> Scoring:
     fields = [
         ("benchmark", run.benchmark.slug),
         ("agent", agents[0].slug if agents else ""),
+        ("version", str(evaluator.number) if evaluator else ""),
         ("datasets", f"{holdout.dataset.slug}@{holdout.number}" if holdout else ""),
         ("artifacts", result.pk.hex if result else ""),
         ("reason", f"Score {run.name} on records that it has not seen."[:1000]),

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from django.utils import timezone
@@ -16,11 +17,13 @@ from runs.models import Certificate, Evaluation
 from runs.pools.base import Exit
 from runs.pools.events import Score, read_event
 from runs.pools.values import MalformedError
+from runs.queries.launch_score import score_launch
 from tests.factories_people import signed_in
-from tests.factories_registry import make_agent_version, make_benchmark
+from tests.factories_registry import make_agent_version, make_benchmark, stored
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.factories_submissions import SYSTEM, finish, start
 from workspaces.audit import Refusal
+from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
 from workspaces.models import Benchmark, EventPayload
 
@@ -133,3 +136,15 @@ def test_a_score_is_shown_with_its_denominator(laboratory: Laboratory) -> None:
     assert [(row["samples"], row["errored"], row["abstained"]) for row in rows] == [("40", "3", "1"), ("100", "", "")]
     items = client.get("/api/v1/workspaces/lab/benchmarks/accuracy/scoreboard").json()["items"]
     assert [(item["samples"], item["errored"], item["abstained"]) for item in items] == [(40, 3, 1), (100, None, None)]
+
+
+def test_the_launch_that_scores_a_run_is_filled_with_the_evaluator(laboratory: Laboratory) -> None:
+    judge = make_agent_version(laboratory.owner, "judge", kind="evaluate", code=b"print('judge')\n")
+    make_agent_version(laboratory.owner, "rival", kind="evaluate", code=b"print('rival')\n")
+    publish_agent_version(
+        actor=laboratory.owner, agent=judge.agent, argv=["python", "main.py"], files=[stored("main.py", b"print(2)\n")], kind="evaluate"
+    )
+    publish(laboratory, evaluator=judge)
+    run = finish(launch(laboratory))
+    query = parse_qs(score_launch(run.public_id).query)
+    assert (query["agent"], query["version"]) == (["judge"], ["1"])
