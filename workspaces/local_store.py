@@ -35,6 +35,10 @@ class StoreMissing(LookupError):  # an answer: no such file
     """There is no file with this hash in the workspace's part of the store."""
 
 
+class StoreDamaged(ValueError):  # an answer: what lies there is something else
+    """The bytes under a hash are not those that it names; what was read of them so far is not to be used."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalStore:
     """A region in a folder of this machine."""
@@ -148,6 +152,20 @@ def _write(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest(), count
+
+
+def checked(pieces: Iterator[bytes], sha256: str) -> Iterator[bytes]:
+    """The pieces, hashed on the way; the last one only once they are what `sha256` says. Raises StoreDamaged in its place."""
+    digest, last = hashlib.sha256(), b""
+    for piece in pieces:
+        digest.update(piece)
+        if last:
+            yield last
+        last = piece
+    if digest.hexdigest() != sha256:
+        raise StoreDamaged(f"The file {sha256} holds other bytes.")
+    if last:
+        yield last
 
 
 def _pieces(path: Path, start: int, end: int | None) -> Iterator[bytes]:

@@ -12,10 +12,11 @@ from typing import Protocol
 
 from django.conf import settings
 
-from workspaces.local_store import CHUNK, LocalStore, StoreAway, StoreFull, StoreMissing
+from workspaces.damage import note_damage
+from workspaces.local_store import CHUNK, LocalStore, StoreAway, StoreDamaged, StoreFull, StoreMissing, checked
 from workspaces.s3_store import Bucket, bucket_store
 
-__all__ = ["CHUNK", "LocalStore", "Store", "StoreAway", "StoreFull", "StoreMissing", "store_of"]
+__all__ = ["CHUNK", "LocalStore", "Store", "StoreAway", "StoreDamaged", "StoreFull", "StoreMissing", "store_of"]
 
 
 class Store(Protocol):
@@ -46,7 +47,18 @@ def put_stream(region: str, workspace_id: uuid.UUID, chunks: Iterable[bytes]) ->
 
 
 def open(region: str, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:  # noqa: A001  # read as store.open(...)
-    return store_of(region).open(workspace_id, sha256, start=start, end=end)
+    """See `Store.open`. A file that is read from beginning to end is hashed on the way: where it is not what its name says, StoreDamaged is raised in
+    place of its last piece, and the damage is noted. Of a part nothing can be told."""
+    pieces = store_of(region).open(workspace_id, sha256, start=start, end=end)
+    return _noted(region, workspace_id, sha256, pieces) if start == 0 and end is None else pieces
+
+
+def _noted(region: str, workspace_id: uuid.UUID, sha256: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from checked(pieces, sha256)
+    except StoreDamaged:
+        note_damage(region, workspace_id, sha256)
+        raise
 
 
 def local_path(region: str, workspace_id: uuid.UUID, sha256: str) -> Path | None:

@@ -15,10 +15,9 @@ from runs.models import Artifact, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, named_by
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.queries.paging import newest_first
-from workspaces.queries.registry import stored_content
 
 routes = Routes("artifacts")
 
@@ -50,7 +49,7 @@ def get_artifact_content(request: ApiRequest, artifact: str) -> HttpResponseBase
     found = Artifact.objects.find(artifact, "blob")
     if found.removed_at is not None:
         raise NotFound("file")
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 class DeletionIn(Body):

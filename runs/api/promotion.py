@@ -22,9 +22,8 @@ from runs.queries.reading import read_back
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_before
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import Approval, NotFound
-from workspaces.queries.registry import stored_content
 
 routes = Routes("promotions")
 VIEW, PROMOTE = Permission.VIEW, Permission.PROMOTE
@@ -160,7 +159,7 @@ def get_promoted(request: ApiRequest, name: str) -> Any:
 def get_promoted_content(request: ApiRequest, name: str) -> HttpResponseBase:
     """The bytes of what stands under a name now, as an attachment."""
     found = find_standing(name).artifact
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 def _one(request: ApiRequest, promotion: str) -> dict[str, Any]:

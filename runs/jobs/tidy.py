@@ -31,7 +31,7 @@ from workspaces.audit import Refusal
 from workspaces.commands.benchmark_copy import look_at_sources
 from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
-from workspaces.commands.reconcile import reconcile_files
+from workspaces.commands.reconcile import recheck_files, reconcile_files
 from workspaces.commands.recount import recount_if_due
 from workspaces.models import Approval, Pool
 
@@ -63,6 +63,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     tidy_engines()
     tidy_artifacts(actor)
     tidy_store()
+    recheck_files(actor)
     if cache.add(f"reconciled-{workspace_id.hex}", 1, RECONCILE_SECONDS):
         reconcile_files(actor)
     tidy_exports(actor)

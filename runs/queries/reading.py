@@ -2,8 +2,10 @@
 
 import hashlib
 
-from workspaces.models import Blob, NotFound
-from workspaces.queries.registry import stored_content
+from workspaces import scope
+from workspaces.damage import note_damage
+from workspaces.models import Blob
+from workspaces.store import StoreMissing, store_of
 
 
 def read_back(blob: Blob) -> str:
@@ -11,8 +13,10 @@ def read_back(blob: Blob) -> str:
     transaction."""
     found = hashlib.sha256()
     try:
-        for piece in stored_content(blob):
+        for piece in store_of(blob.region).open(scope.current_id(), blob.sha256):
             found.update(piece)
-    except NotFound:
+    except StoreMissing:
         return ""
+    if found.hexdigest() != blob.sha256:
+        note_damage(blob.region, scope.current_id(), blob.sha256)
     return found.hexdigest()

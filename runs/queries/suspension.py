@@ -28,7 +28,7 @@ def is_suspended(promotion: Promotion) -> bool:
 
 def _files_missing(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     rows = Artifact.objects.filter(pk__in=artifact_ids, blob__missing_at__isnull=False).values_list("pk", "blob__missing_at")
-    return {pk: f"Its file was not found in the store on {missing_at:%-d %B %Y}." for pk, missing_at in rows}
+    return {pk: f"Its file was not found whole in the store on {missing_at:%-d %B %Y}." for pk, missing_at in rows}
 
 
 def _withdrawn(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:

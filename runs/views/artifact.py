@@ -14,11 +14,10 @@ from runs.models import Artifact
 from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
 from runs.queries.promotion import promotions_of
 from runs.queries.rests import SHOWN, what_rests_on
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
-from workspaces.queries.registry import stored_content
 from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.units import size
 from workspaces.views.form_page import form_page
@@ -61,7 +60,7 @@ def artifact_file(request: PageRequest, artifact: str) -> HttpResponseBase:
     found = Artifact.objects.find(artifact, "blob")
     if found.removed_at is not None:
         raise NotFound("file")
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 def artifact_keep(request: PageRequest, artifact: str) -> HttpResponseBase:

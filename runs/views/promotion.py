@@ -20,11 +20,10 @@ from workspaces import dsse, ids
 from workspaces.audit import Refusal
 from workspaces.checklist import fact_checks
 from workspaces.checkpoint import public_key
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
-from workspaces.queries.registry import stored_content
 from workspaces.views.form_page import form_page
 
 
@@ -125,7 +124,7 @@ def promoted(request: PageRequest, name: str) -> HttpResponseBase:
 def promoted_file(request: PageRequest, name: str) -> HttpResponseBase:
     """The file of what stands under the name now."""
     found = find_standing(name).artifact
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 def _look(artifact: Artifact, form: ProposeForm) -> list[Fact]:

@@ -35,7 +35,7 @@ from workspaces.api.registry_shapes import (
 from workspaces.audit import Refusal
 from workspaces.commands.agent import create_agent, publish_agent_version
 from workspaces.commands.blob import SentFile, StoredFile, receive_files
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import Agent, AgentVersion, Pool
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import (
@@ -44,7 +44,6 @@ from workspaces.queries.registry import (
     agent_versions_of,
     find_agent_file,
     find_agent_version,
-    stored_content,
 )
 
 routes = Routes("agents")
@@ -110,7 +109,7 @@ def get_version(request: ApiRequest, agent: str, agentversion: str) -> Any:
 def get_file(request: ApiRequest, agent: str, agentversion: str, file: str) -> HttpResponseBase:
     """The content of one file of the code, as an attachment."""
     found = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), file)
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 def _published(request: ApiRequest, agent: str, spec: AgentVersionSpec, receive: Callable[[], list[StoredFile]]) -> dict[str, Any]:

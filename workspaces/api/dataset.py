@@ -29,11 +29,11 @@ from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version, set_origin
 from workspaces.commands.egress import set_egress
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.queries.croissant import croissant_of
 from workspaces.queries.paging import in_order
-from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, newest_version, stored_content, versions_of
+from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, newest_version, versions_of
 from workspaces.queries.version_proof import proof_in
 
 routes = Routes("datasets")
@@ -150,7 +150,7 @@ def post_version(
 def get_file(request: ApiRequest, dataset: str, version: str, file: str) -> HttpResponseBase:
     """The content of one file, as an attachment."""
     found = find_file(find_version(Dataset.objects.find(dataset), version), file)
-    return attachment(stored_content(found.blob), path=found.path, size=found.blob.bytes, sha256=found.blob.sha256)
+    return stored_file(request, found.blob, path=found.path)
 
 
 @routes.get("/datasets/{dataset}/croissant.json", needs=Permission.VIEW, kind=Kind.DATASET)

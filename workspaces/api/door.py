@@ -21,6 +21,7 @@ from workspaces.api import idempotency
 from workspaces.api.problem import missing, not_allowed, problem
 from workspaces.audit import Denied, Refusal, TooMany, record_denial
 from workspaces.commands.token import note_use
+from workspaces.downloads import StoredStream
 from workspaces.models import NotFound, User, Workspace
 from workspaces.queries import token
 from workspaces.queries.paging import BadCursor
@@ -164,7 +165,7 @@ def _in_workspace(request: ApiRequest, workspace: str, operation: Operation | No
         elif not request.rights.allows(_door(operation)["needs"], _door(operation)["kind"]):
             return failed(request, Denied(_door(operation)["needs"], _door(operation)["kind"]))
         response = _carry_out(request, operation, captured)
-        if isinstance(response, StreamingHttpResponse):
+        if isinstance(response, StreamingHttpResponse) and not isinstance(response, StoredStream):
             response.streaming_content = _in_scope(found.pk, response.streaming_content)
         return response
 

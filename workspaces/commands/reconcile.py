@@ -1,4 +1,5 @@
-"""Do the stored files lie where their rows say, as long as they say? What is missing is put on record, and what is found again too.
+"""Do the stored files lie where their rows say, as long as they say? What is missing is put on record, and what is found again too. A file whose
+bytes are not those of its hash is as good as missing: it is never handed out.
 
 The other way round, files that no row names, is `tidy_store` (workspaces/commands/blob.py).
 """
@@ -8,9 +9,10 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from workspaces import scope
+from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
+from workspaces.damage import forget_damage, noted_damage
 from workspaces.models import Blob, Workspace
 from workspaces.store import store_of
 from workspaces.units import plural
@@ -31,14 +33,15 @@ class Compared:
 
 
 def compare_files() -> Compared:
-    """Look for the file of each row of the open workspace: its name and length, not its content. Writes nothing."""
+    """Look for the file of each row of the open workspace: its name and length, and of one that was missing or damaged its content too. Writes
+    nothing."""
     missing: list[Blob] = []
     found: list[Blob] = []
     known: list[Blob] = []
     looked = 0
     for blob in Blob.objects.filter(removed_at=None).order_by("pk").iterator(chunk_size=1000):
         looked += 1
-        is_there = store_of(blob.region).size(scope.current_id(), blob.sha256) == blob.bytes
+        is_there = store_of(blob.region).size(scope.current_id(), blob.sha256) == blob.bytes and (blob.missing_at is None or is_whole(blob))
         if is_there and blob.missing_at is not None:
             found.append(blob)
         elif not is_there and blob.missing_at is None:
@@ -46,6 +49,27 @@ def compare_files() -> Compared:
         elif not is_there:
             known.append(blob)
     return Compared(looked, missing, found, known)
+
+
+def is_whole(blob: Blob) -> bool:
+    """Does the file hold the bytes that its row names? Reads all of it: call it outside a transaction."""
+    try:
+        return sum(map(len, store.open(blob.region, scope.current_id(), blob.sha256))) == blob.bytes
+    except (store.StoreMissing, store.StoreDamaged):
+        return False
+
+
+def recheck_files(actor: Actor) -> list[Blob]:
+    """Read the files that were found damaged as somebody read them, and put on record those that are; returns them."""
+    noted = noted_damage(scope.current_id())
+    damaged = (
+        [blob for blob in Blob.objects.filter(sha256__in=noted, removed_at=None, missing_at=None) if not is_whole(blob)] if noted else []
+    )
+    if damaged:
+        record_files(actor=actor, missing=damaged, found=[])
+    if noted:
+        forget_damage(scope.current_id())
+    return damaged
 
 
 def reconcile_files(actor: Actor) -> Compared:
@@ -75,4 +99,4 @@ def record_files(event: Draft, *, actor: Actor, missing: Collection[Blob], found
         "missing": [row.sha256 for row in rows if row.missing_at],
         "found": [row.sha256 for row in rows if not row.missing_at],
     }
-    event.reason = f"{plural(len(missing), 'file is', 'files are')} missing, {plural(len(found), 'is', 'are')} there again."
+    event.reason = f"{plural(len(missing), 'file is', 'files are')} missing or damaged, {plural(len(found), 'is', 'are')} there again."

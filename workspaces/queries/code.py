@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from workspaces.models import Agent, AgentFile, AgentVersion
+from workspaces.local_store import StoreDamaged
+from workspaces.models import Agent, AgentFile, AgentVersion, NotFound
 from workspaces.queries.registry import beginning_of, find_agent_file, find_agent_version, stored_content
 
 SHOWN_BYTES = 256 * 1024
@@ -48,7 +49,7 @@ def _shown(line: str) -> str:
 
 
 def bundle_of(version: AgentVersion) -> tuple[Iterator[bytes], int]:
-    """All files of the version as a zip, and its size in bytes. Raises NotFound where the store has lost one."""
+    """All files of the version as a zip, and its size in bytes. Raises NotFound where the store has lost one, or has other bytes."""
     packed = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # _Pieces closes it
     try:
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -59,8 +60,10 @@ def bundle_of(version: AgentVersion) -> tuple[Iterator[bytes], int]:
                 with archive.open(entry, "w") as target:
                     for chunk in stored_content(file.blob):
                         target.write(chunk)
-    except BaseException:
+    except BaseException as error:
         packed.close()
+        if isinstance(error, StoreDamaged):
+            raise NotFound("file") from error
         raise
     size = packed.tell()
     packed.seek(0)

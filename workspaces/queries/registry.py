@@ -293,10 +293,11 @@ def _path(file: AgentFile) -> str:
 
 def beginning_of(blob: Blob, most_bytes: int) -> tuple[str | None, bool]:
     """The beginning of a stored file as text, None where it is no UTF-8 text or holds NUL; and whether the file goes on. Raises NotFound where
-    the store has lost it."""
+    the store has lost it, or has other bytes."""
     try:
-        content = b"".join(store.open(blob.region, scope.current_id(), blob.sha256, start=0, end=most_bytes))
-    except store.StoreMissing as error:
+        end = None if blob.bytes <= most_bytes else most_bytes
+        content = b"".join(store.open(blob.region, scope.current_id(), blob.sha256, start=0, end=end))
+    except (store.StoreMissing, store.StoreDamaged) as error:
         raise NotFound("file") from error
     is_cut = blob.bytes > len(content)
     if b"\x00" in content:
@@ -309,9 +310,10 @@ def beginning_of(blob: Blob, most_bytes: int) -> tuple[str | None, bool]:
     return None, is_cut
 
 
-def stored_content(blob: Blob) -> Iterator[bytes]:
-    """The bytes of a stored file of the open workspace. Raises NotFound where the store has lost it."""
+def stored_content(blob: Blob, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes of a stored file of the open workspace, or those from `start` up to `end` (not included). Raises NotFound where the store has lost
+    it; where the whole file is read and is damaged, StoreDamaged in place of its last piece. Once it is returned it needs no scope."""
     try:
-        return store.open(blob.region, scope.current_id(), blob.sha256)
+        return store.open(blob.region, scope.current_id(), blob.sha256, start=start, end=end)
     except store.StoreMissing as error:
         raise NotFound("file") from error

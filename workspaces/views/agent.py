@@ -5,12 +5,12 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.commands.agent import change_agent, create_agent, publish_agent_version
-from workspaces.downloads import attachment
+from workspaces.downloads import attachment, stored_file
 from workspaces.forms.agent import AgentEditForm, AgentForm, AgentVersionForm
 from workspaces.models import Agent, Pool
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.code import bundle_of, code_of
-from workspaces.queries.registry import agent_rows, agent_versions_of, find_agent_file, find_agent_version, stored_content
+from workspaces.queries.registry import agent_rows, agent_versions_of, find_agent_file, find_agent_version
 from workspaces.uploads import receive_bundle
 from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
@@ -33,7 +33,7 @@ def agent(request: PageRequest, agent: str) -> HttpResponseBase:
 
 def agent_file(request: PageRequest, agent: str, agentversion: str, path: str) -> HttpResponseBase:
     file = find_agent_file(find_agent_version(Agent.objects.find(agent), agentversion), path)
-    return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+    return stored_file(request, file.blob, path=file.path)
 
 
 def agent_bundle(request: PageRequest, agent: str, agentversion: str) -> HttpResponseBase:

@@ -5,12 +5,12 @@ from django.urls import reverse
 
 from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version, set_origin
 from workspaces.commands.egress import set_egress
-from workspaces.downloads import attachment
+from workspaces.downloads import stored_file
 from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, OriginForm, UploadForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.croissant import croissant_of
-from workspaces.queries.registry import find_file, find_version, newest_version, stored_content
+from workspaces.queries.registry import find_file, find_version, newest_version
 from workspaces.queries.version_proof import proof_in
 from workspaces.uploads import receive_archive, receive_form_files
 from workspaces.views.form_page import form_page
@@ -87,7 +87,7 @@ def dataset_upload(request: PageRequest, dataset: str) -> HttpResponseBase:
 
 def dataset_file(request: PageRequest, dataset: str, version: str, path: str) -> HttpResponseBase:
     file = find_file(find_version(Dataset.objects.find(dataset), version), path)
-    return attachment(stored_content(file.blob), path=file.path, size=file.blob.bytes, sha256=file.blob.sha256)
+    return stored_file(request, file.blob, path=file.path)
 
 
 def dataset_croissant(request: PageRequest, dataset: str) -> HttpResponseBase:
