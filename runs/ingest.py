@@ -33,7 +33,7 @@ from runs.pools.sampling import PREFIX
 from runs.queries.secret import redactor_of
 from runs.redaction import Redactor
 from workspaces import kept_query, scope
-from workspaces.audit import plain
+from workspaces.canonical import plain
 
 MAX_SERIES = 1000  # keys of metrics a run may have; the rest is counted as bad lines
 MAX_LINES = 20_000  # event lines kept of an attempt that only tell, and as many again of those that are acted upon

@@ -2,13 +2,11 @@
 
 import functools
 import hashlib
-import json
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import connection, models, transaction
@@ -16,6 +14,7 @@ from django.db.models.functions import Now
 
 from workspaces import ids, kept_query, kept_write, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.canonical import canonical, digest, plain
 from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
 from workspaces.verbs import Verb
 
@@ -317,40 +316,6 @@ def _by_keys(model: type[models.Model], **keys: Any) -> "models.QuerySet[Any, di
 
 def _head() -> "models.QuerySet[AuditHead]":
     return AuditHead.objects.select_for_update(no_key=True)
-
-
-def digest(value: Any) -> str:
-    return hashlib.sha256(canonical(value)).hexdigest()
-
-
-def canonical(value: Any) -> bytes:
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-
-
-def plain(value: Any) -> Any:
-    """A value as canonical JSON holds it: fractions as their shortest text, so that no parser changes them."""
-    match value:
-        case bool() | None | int() | str():
-            return value
-        case float():
-            return int(value) if value.is_integer() else repr(value)  # jsonb gives 1e22 back as an integer: one number, one form
-        case Decimal():
-            return str(value)
-        case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        case date():
-            return value.isoformat()
-        case uuid.UUID():
-            return value.hex
-        case dict():
-            return {str(key): plain(item) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            items = [plain(item) for item in value]
-            return sorted(items, key=str) if isinstance(value, set | frozenset) else items
-        case models.Model():
-            return plain(value.pk)
-        case _:
-            return str(value)
 
 
 def type_name(row: models.Model) -> str:

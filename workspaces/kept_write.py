@@ -20,7 +20,7 @@ def insert(rows: Sequence[models.Model]) -> None:
     fields = _written(model)
     values = [[_value(row, field, is_new=True) for field in fields] for row in rows]
     if any(hasattr(value, "resolve_expression") for one in values for value in one):
-        model._base_manager.bulk_create(rows)  # computed by the database
+        model._default_manager.bulk_create(rows)  # computed by the database
         return
     given = tuple(tuple(value is _DEFAULT for value in one) for one in values)
     told = tuple(field for field in fields if field.has_db_default() and any(one[fields.index(field)] is _DEFAULT for one in values))

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from workspaces import ids
 from workspaces.access import Actor, SiteRole
-from workspaces.audit import DENIALS_A_MINUTE, NOTHING_YET, Denied, digest, label_of, plain, type_name
+from workspaces.audit import DENIALS_A_MINUTE, NOTHING_YET, Denied, label_of, type_name
+from workspaces.canonical import digest, plain
 from workspaces.models import ActorKind, SiteEvent
 
 Parameters = ParamSpec("Parameters")

@@ -13,7 +13,8 @@ from workspaces.access import Kind, Permission
 from workspaces.accounts import window_at
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
-from workspaces.audit import Denied, digest
+from workspaces.audit import Denied
+from workspaces.canonical import digest
 from workspaces.commands.recount import recount_ledger
 from workspaces.models import Limit, Recount
 from workspaces.queries.paging import in_order, newest_first

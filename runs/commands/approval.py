@@ -16,7 +16,8 @@ from runs.queries.frozen import thaw
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, plain
+from workspaces.audit import Draft, Refusal, command
+from workspaces.canonical import plain
 from workspaces.commands import approval as generic
 from workspaces.models import Approval, NotFound
 from workspaces.verbs import Verb

@@ -26,7 +26,8 @@ from runs.queries.run_input import inputs_of
 from workspaces import kept_query, kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, TooMany, command, digest, plain
+from workspaces.audit import Draft, Refusal, TooMany, command
+from workspaces.canonical import digest, plain
 from workspaces.commands import approval
 from workspaces.ids import first_at
 from workspaces.models import Unit, User

@@ -16,7 +16,8 @@ from runs.reservation import reservation
 from workspaces import ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, plain
+from workspaces.audit import Draft, Refusal, command
+from workspaces.canonical import plain
 from workspaces.models import Pool, Unit, User
 from workspaces.verbs import Verb
 

@@ -18,7 +18,8 @@ from runs.statement import Promoted, Rested, policy, statement
 from workspaces import dsse, ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, digest, row_hash
+from workspaces.audit import Draft, Refusal, command, row_hash
+from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, User
 from workspaces.verbs import Verb

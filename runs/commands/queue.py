@@ -6,7 +6,8 @@ from runs.models import QueueHold, QueueItem, Run
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.audit import Draft, Refusal, command
+from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, Workspace
 from workspaces.verbs import Verb

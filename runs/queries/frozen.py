@@ -5,7 +5,7 @@ from typing import Any
 
 from runs.models import Artifact, Run
 from runs.queries.run_input import inputs_of
-from workspaces.audit import digest
+from workspaces.canonical import digest
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, DatasetVersion, Pool
 
 

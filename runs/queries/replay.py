@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from runs.admission import Answer, decide
 from runs.admission_facts import facts_from
 from runs.models import Certificate
-from workspaces.audit import plain
+from workspaces.canonical import plain
 
 VERDICTS = {
     Answer.PASS: Certificate.Verdict.ADMITTED,

@@ -34,7 +34,7 @@ from runs.admission import EVALUATE
 from runs.models import Evaluation
 from runs.queries.standing import standing
 from runs.seed_intervals import MEAN, Interval, interval, standard_error
-from workspaces.audit import canonical
+from workspaces.canonical import canonical
 from workspaces.contract_metrics import Metric
 from workspaces.models import AgentVersion, Contract
 

@@ -12,7 +12,7 @@ from runs.models import Artifact, Evaluation, Run
 from runs.queries.lineage import Lineage, Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.scoreboard import FINITE, best_first, scores_under
-from workspaces.audit import digest
+from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal
 
 MOST_REACHED = 50_000  # things that one withdrawal marks

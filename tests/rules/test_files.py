@@ -17,6 +17,7 @@ RAW_SQL = (
     "labsite/management/commands/flush.py",  # rows of every table, as the owner
     "labsite/owner.py",  # grants to the serving role
     "runs/jobs/export.py",  # what isolation a transaction has
+    "runs/jobs/lease.py",  # taken and let go in one statement each
     "runs/migrations/",
     "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement
     "runs/queries/metric.py",  # arrays of points thinned where they lie
@@ -28,6 +29,7 @@ RAW_SQL = (
     "workspaces/audit.py",  # what the transaction's triggers are told
     "workspaces/commands/token.py",  # an upsert with a condition, on telemetry of every request
     "workspaces/kept_query.py",  # what the ORM wrote, sent again
+    "workspaces/kept_write.py",  # what the ORM would write, made once
     "workspaces/migrations/",
     "workspaces/scope.py",
     "workspaces/site_audit.py",

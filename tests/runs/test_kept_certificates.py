@@ -9,7 +9,7 @@ import pytest
 
 from runs.admission import decide
 from runs.admission_facts import DECIDED, facts_from
-from workspaces.audit import plain
+from workspaces.canonical import plain
 
 KEPT: list[dict[str, Any]] = json.loads((Path(__file__).parent / "kept_certificates.json").read_text(encoding="utf-8"))
 

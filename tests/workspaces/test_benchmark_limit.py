@@ -12,7 +12,8 @@ from tests.factories import make_workspace, scope
 from tests.factories_people import signed_in
 from tests.factories_registry import make_benchmark
 from workspaces.access import Actor
-from workspaces.audit import Refusal, digest
+from workspaces.audit import Refusal
+from workspaces.canonical import digest
 from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.models import AuditEvent, Benchmark, Contract, EventPayload
 

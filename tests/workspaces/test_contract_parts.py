@@ -12,7 +12,8 @@ from django.test import Client
 from tests.factories import make_workspace, scope
 from tests.factories_registry import make_agent_version, make_benchmark, make_dataset_version
 from workspaces.access import Actor
-from workspaces.audit import Refusal, digest
+from workspaces.audit import Refusal
+from workspaces.canonical import digest
 from workspaces.commands.benchmark import publish_contract
 from workspaces.contract_metrics import MOST_METRICS, Metric
 from workspaces.models import Benchmark, Contract

@@ -8,7 +8,8 @@ from typing import Any
 from workspaces.access import Actor, Kind, Permission
 from workspaces.agent_inputs import Need
 from workspaces.agent_spec import refuse_spec
-from workspaces.audit import Draft, Refusal, command, digest
+from workspaces.audit import Draft, Refusal, command
+from workspaces.canonical import digest
 from workspaces.commands.blob import StoredFile, keep_blobs
 from workspaces.commands.registry import change_fields, create_named, insert, insert_all
 from workspaces.file_paths import BadPath, refuse_collisions

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from workspaces import kept_query, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.audit import Draft, Refusal, digest, plain
+from workspaces.audit import Draft, Refusal
+from workspaces.canonical import digest, plain
 from workspaces.commands.notification import notify, settle_request
 from workspaces.models import Approval, ApprovalVote, Notification, User
 from workspaces.queries.approval import title_of

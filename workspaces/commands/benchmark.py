@@ -7,7 +7,8 @@ from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.audit import Draft, Refusal, command, digest, plain
+from workspaces.audit import Draft, Refusal, command
+from workspaces.canonical import digest, plain
 from workspaces.commands.contract_parts import NO_PARTS, Parts, check_parts, parts_of
 from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.contract_metrics import Metric

@@ -10,7 +10,8 @@ from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.audit import Denied, Draft, Refusal, command, digest
+from workspaces.audit import Denied, Draft, Refusal, command
+from workspaces.canonical import digest
 from workspaces.commands.registry import create_named, insert
 from workspaces.commands.share import read_public
 from workspaces.models import AgentVersion, Benchmark, Contract, DatasetVersion, NotFound
