@@ -24,6 +24,7 @@ LABSITE_RUNS = Path(
     env.str("LABSITE_RUNS", default="/var/lib/labsite" if os.geteuid() == 0 else str(Path.home() / ".local/state/labsite"))
 ).absolute()
 EXPORTS = LABSITE_HOME / "exports"  # of workspaces, until they expire
+UPLOADS = LABSITE_HOME / "uploads"  # that arrive in pieces, until they are whole
 IMPORTS = LABSITE_HOME / "imports"  # locks of those that are being read
 EXPORT_DAYS = env.int("LABSITE_EXPORT_DAYS", default=7)
 try:

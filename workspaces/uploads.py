@@ -37,10 +37,11 @@ def announced_bytes(request: HttpRequest) -> int:
 def receive_body(request: HttpRequest, path: str, *, has_header: bool = True) -> StoredFile:
     """Stream the raw body into the store as the file `path`."""
     count = announced_bytes(request)
-    return receive_file(path, _body(request), expected_bytes=count, most_bytes=settings.UPLOAD_BYTES, has_header=has_header)
+    return receive_file(path, body_of(request), expected_bytes=count, most_bytes=settings.UPLOAD_BYTES, has_header=has_header)
 
 
-def _body(request: HttpRequest) -> Iterator[bytes]:
+def body_of(request: HttpRequest) -> Iterator[bytes]:
+    """The raw body in pieces. Refuses one that is cut, after the pieces that came."""
     try:
         while chunk := request.read(CHUNK):
             yield chunk

@@ -33,6 +33,7 @@ from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
 from workspaces.commands.reconcile import recheck_files, reconcile_files
 from workspaces.commands.recount import recount_if_due
+from workspaces.commands.upload import tidy_uploads
 from workspaces.models import Approval, Pool
 
 log = structlog.get_logger(__name__)
@@ -63,6 +64,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     tidy_engines()
     tidy_artifacts(actor)
     tidy_store()
+    tidy_uploads()
     recheck_files(actor)
     if cache.add(f"reconciled-{workspace_id.hex}", 1, RECONCILE_SECONDS):
         reconcile_files(actor)

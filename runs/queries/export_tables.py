@@ -26,6 +26,7 @@ LEFT_OUT: dict[str, str] = {
     "runs.RecordIndex": "hashes of records, made anew wherever the files are",
     "runs.PoolDemand": "what its queue asked of a shared engine within the last seconds",
     "runs.Watch": "where labsite's own looking stands",
+    "workspaces.Upload": "what has not become a dataset yet, and expires within a day",
     "workspaces.AuditHead": "the end of the chain stands in MANIFEST.json",
     "workspaces.DataKey": "a key, though a wrapped one",
     "workspaces.IdempotencyKey": "answers of the last day, kept for whoever asks twice",

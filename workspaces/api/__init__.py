@@ -17,6 +17,7 @@ from workspaces.api import (
     share,
     site,
     token,
+    upload,
     workspace,
 )
 from workspaces.api.door import Routes
@@ -38,5 +39,6 @@ ROUTES: dict[str, Routes] = {
     "notifications": notification.routes,
     "site": site.routes,
     "tokens": token.routes,
+    "uploads": upload.routes,
     "workspace": workspace.routes,
 }

@@ -2,7 +2,7 @@
 
 A version of one file is its raw body: `POST /datasets/<id>/versions?role=holdout&path=holdout.csv` with the file as body and its
 Content-Length. Several files come as multipart/form-data, each a part named `file`, and a last field `complete=1`; the query is the same
-without `path`.
+without `path`. Files that came in pieces (`/uploads`) are named by `upload`, once or several times, and the body is empty.
 """
 
 from typing import Annotated, Any, Literal
@@ -29,6 +29,7 @@ from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version, set_origin
 from workspaces.commands.egress import set_egress
+from workspaces.commands.upload import find_upload, finish_upload, forget_upload
 from workspaces.downloads import stored_file
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.queries.croissant import croissant_of
@@ -123,15 +124,20 @@ def post_version(
     evidence: Annotated[str, Query(max_length=2000)] = "",
     unpack: Literal["", "archive"] = "",
     reason: Annotated[str, Query(max_length=1000)] = "",
+    upload: Annotated[list[str] | None, Query(max_length=100)] = None,
 ) -> Any:
-    """Upload the next version: one file as raw body with `path`, or several as multipart/form-data. `header`: of CSV files, for counting.
+    """Upload the next version: one file as raw body with `path`, or several as multipart/form-data, or whole ones of `/uploads`
+    by `upload`. `header`: of CSV files, for counting.
     `unpack=archive`: the one part is a zip or tar.gz, and the version is what is inside."""
     found = Dataset.objects.find(dataset)
     version = made_before(request, DatasetVersion)
     if version is None:
-        if unpack and not uploads.is_form(request):
+        whole_ones = [find_upload(request.actor, name) for name in dict.fromkeys(upload or ())]
+        if whole_ones:
+            files = [finish_upload(one) for one in whole_ones]
+        elif unpack and not uploads.is_form(request):
             raise Refusal("To be unpacked, an archive comes as multipart/form-data, in a part named file.", field="unpack")
-        if unpack:
+        elif unpack:
             files = uploads.receive_archive(request, "file", has_header=header == "present")
         elif uploads.is_form(request):
             files = uploads.receive_form_files(request, "file", has_header=header == "present")
@@ -143,6 +149,8 @@ def post_version(
             actor=request.actor, dataset=found, role=role, files=files, source=source, licence=licence, evidence=evidence, records=records,
             reason=reason, id=request.chosen_id,
         )  # fmt: skip
+        for one in whole_ones:
+            forget_upload(one)
     return Status(201, dataset_version_out(request, found, version, files_of(version)))
 
 

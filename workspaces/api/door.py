@@ -77,8 +77,11 @@ class Routes:
     def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
         return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
 
-    def patch(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
-        return self._route("PATCH", path, needs=needs, kind=kind, response={200: response} if response else None)
+    def patch(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, streams: bool = False) -> Callable[[F], F]:
+        return self._route("PATCH", path, needs=needs, kind=kind, response={200: response} if response else None, streams=streams)
+
+    def head(self, path: str, *, needs: Permission, kind: Kind) -> Callable[[F], F]:
+        return self._route("HEAD", path, needs=needs, kind=kind, response=None)
 
     def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
         return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)

@@ -20,6 +20,7 @@ from workspaces.models.secret import DataKey, Secret, SecretAgent, SecretBenchma
 from workspaces.models.share import ShareGrant
 from workspaces.models.site_policy import SitePolicy
 from workspaces.models.token import Token, TokenUse
+from workspaces.models.upload import Upload
 from workspaces.models.user import User
 from workspaces.models.withdrawal import Withdrawal, WithdrawnObject
 from workspaces.models.workspace import Workspace
@@ -32,5 +33,5 @@ __all__ = [
     "Objective", "Owned", "Pool", "Recount", "Row",
     "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "SitePolicy",
-    "Telemetry", "Token", "TokenUse", "Unit", "User", "Withdrawal", "WithdrawnObject", "Workspace", "WorkspaceGroupPermission",
+    "Telemetry", "Token", "TokenUse", "Unit", "Upload", "User", "Withdrawal", "WithdrawnObject", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip
