@@ -153,7 +153,14 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
         ],
     ),
     ("Know", [("Datasets", "dataset-list", Permission.VIEW), ("Artifacts", "artifact-list", Permission.VIEW)]),
-    ("Decide", [("Approvals", "approval-list", Permission.VIEW), ("Promotions", "promotion-list", Permission.VIEW)]),
+    (
+        "Decide",
+        [
+            ("Approvals", "approval-list", Permission.VIEW),
+            ("Promotions", "promotion-list", Permission.VIEW),
+            ("Reviews", "review-list", Permission.VIEW),
+        ],
+    ),
     (
         "Resources",
         [

@@ -95,6 +95,8 @@ class Verb(StrEnum):
     WITHDRAWAL_MADE = "withdrawal.made"
     WITHDRAWAL_UNDONE = "withdrawal.undone"
     FAILURE_ACKNOWLEDGED = "failure.acknowledged"
+    RUN_REVIEWED = "run.reviewed"
+    REVIEW_TAKEN_BACK = "review.taken_back"
     ATTEMPT_STARTED = "attempt.started"
     ATTEMPT_RUNNING = "attempt.running"
     ATTEMPT_ENDED = "attempt.ended"

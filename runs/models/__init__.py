@@ -9,6 +9,7 @@ from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.overlap import OverlapCheck, RecordIndex, Ruling
 from runs.models.promotion import Promotion
+from runs.models.review import Review
 from runs.models.run import Certificate, QueueItem, Run, RunInput
 from runs.models.sweep import Sweep
 from runs.models.undeclared import UndeclaredInput
@@ -31,6 +32,7 @@ __all__ = [
     "QueueHold",
     "QueueItem",
     "RecordIndex",
+    "Review",
     "Ruling",
     "Run",
     "RunInput",

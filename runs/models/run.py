@@ -95,6 +95,7 @@ class Run(CalledThen, Owned):
             models.Index(fields=["workspace", "status", "-created_at"], name="run_by_status"),
             models.Index(fields=["workspace", "benchmark", "-created_at"], name="run_by_benchmark"),
             models.Index(fields=["workspace", "agent", "-created_at"], name="run_by_agent"),
+            models.Index(fields=["workspace", "-ended_at", "-id"], condition=models.Q(ended_at__isnull=False), name="run_ended"),
             # Does a later run stand for this member of a sweep?
             models.Index(
                 fields=["workspace", "sweep", "sweep_member"], condition=models.Q(retry_of__isnull=False), name="run_sweep_retries"

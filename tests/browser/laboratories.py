@@ -11,6 +11,7 @@ from django.utils import timezone
 from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.export import request_export
 from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
+from runs.commands.review import review_run
 from runs.commands.sweep import create_sweep
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Fact, Link, Verdict
@@ -18,6 +19,8 @@ from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Evaluation, Run
 from runs.queries.withdrawal import find_subject
+from runs.review import Finding as Surprise
+from runs.review import Reason
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, fail_run, score_runs, see, set_run
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
@@ -97,6 +100,7 @@ def worker(*laboratories: Laboratory) -> Iterator[None]:
 
 PASSWORD = "a-long-enough-phrase-7"
 LONG, SCRIPT, IMAGE = "unbreakable" * 18, "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'
+SURPRISE = Surprise(Reason.SURPRISING, "surprising:0.81", "Its score is 0.81")
 RTL, CJK = "ריצה \u202eloss\u202c ראשונה", "第一次训练运行・初めての学習"
 MEANT_ILL = (LONG[:200], SCRIPT, IMAGE, RTL, CJK)
 
@@ -152,6 +156,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         score_runs(actor=owner, scores={made[0]: (0.81, 0.02), made[4]: (0.7, 0.01), made[8]: (float("nan"), None)})
         for number, of_sweep in enumerate(made[:3], start=1):
             set_run(actor=owner, run=of_sweep, sweep=sweep, sweep_member=number)
+        review = review_run(actor=owner, run=made[0], findings=[SURPRISE], comment=words[4][:1000])
         failure = fail_run(actor=owner, run=made[1], lines=["Traceback (most recent call last):", f"ValueError: {words[4]}"])
         spend = enter_spend(actor=owner, amount_micros=1_250_000, currency="EUR", what=words[3][:200], spent_at=timezone.now())
         export = request_export(actor=owner, files="internal", reason=words[6])
@@ -176,6 +181,7 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             "evaluation": Evaluation.objects.latest("created_at").public_id, "contract": "1", "agentversion": "1",
             "overlap": overlap.public_id,
             "datasetimport": asked.public_id,
+            "review": review.public_id,
             "failure": failure.public_id, "spend": spend.public_id, "export": export.public_id,
             "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",

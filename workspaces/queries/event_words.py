@@ -109,6 +109,8 @@ SENTENCES: dict[Verb, str] = {
     Verb.WITHDRAWAL_MADE: "{actor} withdrew {subject} and what rests on it",
     Verb.WITHDRAWAL_UNDONE: "{actor} took back the withdrawal of {subject}",
     Verb.FAILURE_ACKNOWLEDGED: "{actor} took note of why runs fail: {subject}",
+    Verb.RUN_REVIEWED: "{actor} has seen {subject} and what was found of it",
+    Verb.REVIEW_TAKEN_BACK: "{actor} took back the review of {subject}",
     Verb.ATTEMPT_STARTED: "{actor} started an attempt at {subject}",
     Verb.ATTEMPT_RUNNING: "{subject} is running",
     Verb.ATTEMPT_ENDED: "the program of {subject} ended; its outputs are being collected",
