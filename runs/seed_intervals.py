@@ -13,6 +13,7 @@ from functools import lru_cache
 LEVEL = 0.95
 MEAN, MEDIAN = METHODS = ("mean", "median")
 SERIES_TO = 1_000  # degrees of freedom, and values, up to which nothing is approximated
+LARGEST = 1e150  # beyond it the squares of a spread are no numbers any more, in PostgreSQL too
 NORMAL_975 = 1.959963984540054
 
 
@@ -24,19 +25,22 @@ class Interval:
 
 def interval(method: str, values: Sequence[float]) -> Interval | None:
     """Of the mean or median of `values`; None where they are too few for one (under 2, under 6), or not all finite numbers."""
-    if not all(map(math.isfinite, values)):
+    if not can_be_summed(values):
         return None
     return _of_mean(values) if method == MEAN else _of_median(values)
 
 
+def can_be_summed(values: Sequence[float]) -> bool:
+    """Are all of them numbers between -LARGEST and LARGEST? Others have neither mean nor interval."""
+    return all(-LARGEST <= value <= LARGEST for value in values)
+
+
 def standard_error(values: Sequence[float]) -> float | None:
     """Of their mean; None for fewer than two."""
-    if len(values) < 2 or not all(map(math.isfinite, values)):
+    if len(values) < 2 or not can_be_summed(values):
         return None
-    scale = max(abs(value) for value in values) or 1.0  # squares of the largest floats would be infinite
-    shares = [value / scale for value in values]
-    middle = math.fsum(shares) / len(shares)
-    return scale * math.sqrt(math.fsum((share - middle) ** 2 for share in shares) / (len(shares) - 1) / len(shares))
+    middle = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1) / len(values))
 
 
 @lru_cache(maxsize=4096)
@@ -66,7 +70,7 @@ def _of_mean(values: Sequence[float]) -> Interval | None:
     error = standard_error(values)
     if error is None:
         return None
-    middle, reach = math.fsum(value / len(values) for value in values), student_975(len(values) - 1) * error
+    middle, reach = math.fsum(values) / len(values), student_975(len(values) - 1) * error
     return Interval(middle - reach, middle + reach)
 
 

@@ -2,12 +2,14 @@
 
 Alike are runs of the same version of an agent with the same parameters but for `seed`; an evaluation counts for the run that made what it measured.
 The rules are those of the other board: by the whole value, equal values share a rank, the row whose first score is the earliest stands first. A row
-one of whose scores is no finite number has no rank: a seed that failed to give a number is not left out.
+one of whose scores is no finite number, or beyond LARGEST, has no rank: a seed that failed to give a number is not left out.
 """
 
+import math
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from statistics import fmean, median
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -33,14 +35,14 @@ from django.db.models.functions import Coalesce, Rank
 from runs.admission import EVALUATE
 from runs.models import Evaluation
 from runs.queries.standing import standing
-from runs.seed_intervals import MEAN, Interval, interval, standard_error
+from runs.seed_intervals import LARGEST, MEAN, Interval, can_be_summed, interval, standard_error
 from workspaces.canonical import canonical
 from workspaces.contract_metrics import Metric
 from workspaces.models import AgentVersion, Contract
 
 MEASURED = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
+USABLE = Q(value__gte=-LARGEST, value__lte=LARGEST)  # PostgreSQL's mean of larger ones is an error
 ALIKE = ("version", "alike")
-Key = tuple[uuid.UUID, bytes]
 
 
 class _OrderedMean(Aggregate):
@@ -84,11 +86,13 @@ class SeedRow:
     seeds: int  # different ones; fewer than runs where one was run twice
     first_at: datetime
     others: tuple[Together, ...] = ()
+    telling: frozenset[str] = frozenset()  # parameters in which rows of its version on the page differ
 
     @property
     def words(self) -> str:
-        """The parameters as people read them."""
-        return ", ".join(f"{name} {value}" for name, value in sorted(self.parameters.items())) or "no parameters"
+        """The parameters as people read them, those first that tell it from its neighbours."""
+        ordered = sorted(self.parameters.items(), key=lambda entry: (entry[0] not in self.telling, entry[0]))
+        return ", ".join(f"{name} {value}" for name, value in ordered) or "no parameters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +117,16 @@ def seed_board(
     """`scores` are those of the metric `leading` under `contract`; `columns` are other metrics to show beside it."""
     over = contract.over_seeds
     found = _alike(scores.order_by()).values(*ALIKE).annotate(
-        together=_together(over),
+        together=_OrderedMean("value", filter=USABLE) if over == MEAN else _Median("value", filter=USABLE),
         count=Count("pk"),
-        finite=Count("pk", filter=Q(value__gt=-float("inf"), value__lt=float("inf"))),
+        usable=Count("pk", filter=USABLE),
         seeds=Count("seed", distinct=True),
         first_at=Min("created_at"),
         all_values=ArrayAgg("value", order_by=["value"]),
+        runs=ArrayAgg("run_id"),
     )  # fmt: skip
     by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
-    marked = found.annotate(is_unranked=Case(When(finite=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField()))
+    marked = found.annotate(is_unranked=Case(When(usable=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField()))
     ranked = marked.annotate(
         place=Window(Rank(), order_by=[F("is_unranked").asc(), by_value]),
         sharing=Window(Count(Value(1)), partition_by=[F("is_unranked"), F("together")]),
@@ -132,11 +137,25 @@ def seed_board(
     versions = {
         version.pk: version for version in AgentVersion.objects.filter(pk__in={row["version"] for row in page}).select_related("agent")
     }
-    others = _others(contract, columns, list(versions))
-    rows = [_row(row, over, versions[row["version"]], columns, others) for row in page]
+    others = _others(contract, columns, page)
+    rows = _told_apart(
+        [
+            _row(row, over, versions[row["version"]], tuple(others.get((place, metric), Together()) for metric in columns))
+            for place, row in enumerate(page)
+        ]
+    )
     leader = rows[0] if rows and not start and rows[0].rank is not None else None
     follower = next((row for row in rows if row.rank is not None and row.rank > 1), None) if leader else None
     return SeedBoard(over, rows, total, start, leader, follower)
+
+
+def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
+    values: dict[uuid.UUID, dict[str, set[bytes]]] = {}
+    for row in rows:
+        of_version = values.setdefault(row.version.pk, {})
+        for name in row.parameters:
+            of_version.setdefault(name, set()).add(canonical(row.parameters[name]))
+    return [replace(row, telling=frozenset(name for name, found in values[row.version.pk].items() if len(found) > 1)) for row in rows]
 
 
 def _alike(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
@@ -158,42 +177,32 @@ def _seed(run: str) -> Any:
     return Coalesce(own, F(f"{run}parameters__seed"), output_field=JSONField())
 
 
-def _together(over: str) -> Aggregate:
-    return _OrderedMean("value") if over == MEAN else _Median("value")
-
-
-def _others(contract: Contract, metrics: tuple[str, ...], versions: list[uuid.UUID]) -> dict[tuple[str, Key], Together]:
-    """Mean or median of other metrics, for all that were made by `versions`."""
-    if not metrics or not versions:
+def _others(contract: Contract, metrics: tuple[str, ...], page: list[dict[str, Any]]) -> dict[tuple[int, str], Together]:
+    """By place on the page: mean or median of other metrics of the runs that stand there."""
+    places = {run: place for place, row in enumerate(page) for run in row["runs"]}
+    if not metrics or not places:
         return {}
-    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric__in=metrics)
-    alike: QuerySet[Any] = _alike(reported.order_by())
-    rows = alike.filter(version__in=versions).values("metric", *ALIKE).annotate(
-        together=_together(contract.over_seeds), count=Count("pk"), all_values=ArrayAgg("value", order_by=["value"])
-    )  # fmt: skip
-    return {(row["metric"], _key(row)): _value(row, contract.over_seeds) for row in rows}
+    values: dict[tuple[int, str], list[float]] = {}
+    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric__in=metrics, run__in=places)
+    for run, metric, value in reported.order_by("value", "pk").values_list("run_id", "metric", "value"):
+        values.setdefault((places[run], metric), []).append(value)
+    middle = fmean if contract.over_seeds == MEAN else median
+    return {key: _summed(contract.over_seeds, middle(found) if can_be_summed(found) else math.nan, found) for key, found in values.items()}
 
 
-def _key(row: dict[str, Any]) -> Key:
-    return row["version"], canonical(row["alike"])
+def _summed(over: str, middle: float, values: list[float]) -> Together:
+    return Together(middle, len(values), interval(over, values), standard_error(values) if over == MEAN else None)
 
 
-def _value(row: dict[str, Any], over: str) -> Together:
-    values = row["all_values"]
-    return Together(row["together"], row["count"], interval(over, values), standard_error(values) if over == MEAN else None)
-
-
-def _row(
-    row: dict[str, Any], over: str, version: AgentVersion, columns: tuple[str, ...], others: dict[tuple[str, Key], Together]
-) -> SeedRow:
-    is_ranked, key = not row["is_unranked"], _key(row)
+def _row(row: dict[str, Any], over: str, version: AgentVersion, others: tuple[Together, ...]) -> SeedRow:
+    is_ranked = not row["is_unranked"]
     return SeedRow(
         rank=row["place"] if is_ranked else None,
         sharing=row["sharing"] if is_ranked else 1,
         version=version,
         parameters=row["alike"],
-        score=_value(row, over),
+        score=_summed(over, row["together"] if is_ranked else math.nan, row["all_values"]),
         seeds=row["seeds"],
         first_at=row["first_at"],
-        others=tuple(others.get((metric, key), Together()) for metric in columns),
+        others=others,
     )

@@ -68,7 +68,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
         "quota": _quota(request, contract),
         "answer": seeds_answer(board) if board.over_seeds else _answer(board),
-        "checks": _checks(board) if board.scores or board.over_seeds else [],
+        "checks": _checks(board) if board.scores or (board.over_seeds and board.over_seeds.rows) else [],
     }
     return render(request, "runs/benchmark.html", context)
 

@@ -137,3 +137,15 @@ def test_a_median_ranks_where_the_contract_says_so_and_equal_rows_share_a_rank(l
     assert [(row.rank, row.sharing, row.parameters["rate"]) for row in found.rows] == [(1, 2, 1), (1, 2, 2), (3, 1, 3)]
     assert found.rows[0].score.interval is None  # three values say nothing of a median with 95 %
     assert "2 share the lead with 0.6" in signed_in(laboratory.owner).get(PAGE).content.decode()
+
+
+@pytest.mark.parametrize("over", ["mean", "median"])
+def test_numbers_too_large_to_be_averaged_have_no_rank_and_break_nothing(laboratory: Laboratory, over: str) -> None:
+    publish(laboratory, over_seeds=over, metrics=BESIDE[:1])
+    for seed in range(2):  # a run may say anything
+        score(laboratory, f"huge-{seed}", rate=4, seed=seed, accuracy=1e300 * (seed + 1), seconds=1.7e308)
+        score(laboratory, f"good-{seed}", rate=5, seed=seed, accuracy=0.5)
+    found = board().over_seeds
+    assert found is not None
+    assert [(row.rank, row.parameters["rate"]) for row in found.rows] == [(1, 5), (None, 4)]
+    assert signed_in(laboratory.owner).get(PAGE).status_code == 200
