@@ -1,0 +1,93 @@
+"""A scoreboard of 100,000 evaluations: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/board.py [evaluations]`.
+
+One run each, of 20 agents, with ties, NaN and infinities among the scores. CPU of the page of the benchmark, beside that of the page of one
+artifact, both of this process alone and asked through the test client; with what the database takes it is the whole time. Target: under 5 times.
+"""
+
+import math
+import os
+import random
+import sys
+import time
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "labsite.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
+from django.core.management import call_command  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import override_settings  # noqa: E402
+
+from runs.models import Run  # noqa: E402
+from tests.factories_pages import add_artifact, client_of, copy_runs, score_runs  # noqa: E402
+from tests.factories_registry import make_agent_version  # noqa: E402
+from tests.factories_runs import Laboratory, launch, make_laboratory  # noqa: E402
+from tests.targets import judged, leave  # noqa: E402
+
+PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+AGENTS, ROUNDS = 20, 5
+MOST_TIMES = 5.0
+ODD = (float("nan"), float("inf"), float("-inf"))
+PAGES = ("", "?rows=best", "?from=5000", "csv/")
+SELF = "benchmarks/accuracy/"
+
+
+def fill(laboratory: Laboratory, pattern: Run, count: int) -> None:
+    """So many runs with a score each, a thousandth of them no number, and each value about ten times."""
+    chance = random.Random(5)  # noqa: S311  # the same scores each time
+    values = [round(chance.gauss(0.7, 0.1), 4) for _ in range(max(1, count // 10))]
+    for agent in range(AGENTS):
+        version = make_agent_version(laboratory.owner, f"agent-{agent}", wall_seconds=60)
+        made = copy_runs(
+            actor=laboratory.owner, pattern=pattern, count=count // AGENTS, agent_id=version.agent_id, agent_version_id=version.pk
+        )
+        scores: dict[Run, tuple[float, float | None]] = {
+            run: (ODD[place // 1000 % len(ODD)] if place % 1000 == 0 else chance.choice(values), 0.01) for place, run in enumerate(made)
+        }
+        assert any(math.isnan(value) for value, _ in scores.values())
+        score_runs(actor=laboratory.owner, scores=scores)
+
+
+def cost_of(browser: Client, path: str) -> tuple[float, float]:
+    """Seconds of CPU of this process, and in all; the best of some rounds, since other programs only ever add."""
+    cpu, whole = [], []
+    for _ in range(ROUNDS):
+        began, begun = time.process_time(), time.perf_counter()
+        answer = browser.get(path)
+        assert answer.status_code == 200, f"{path} answers {answer.status_code}"
+        if answer.streaming:
+            for _ in answer:
+                pass
+        cpu.append(time.process_time() - began)
+        whole.append(time.perf_counter() - begun)
+    return min(cpu), min(whole)
+
+
+def main(count: int) -> None:
+    call_command("migrate", verbosity=0)
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        pattern = launch(laboratory)
+        made = add_artifact(actor=laboratory.owner, run=pattern, path="x", content=b"x")
+        fill(laboratory, pattern, count)
+    browser = client_of(laboratory.owner)
+    browser.defaults["SERVER_NAME"] = "localhost"
+    one, one_whole = cost_of(browser, f"/workspaces/lab/artifacts/{made.public_id}/")
+    print(f"page of one artifact                {one * 1000:7.1f} ms of CPU {one_whole * 1000:8.0f} ms in all")
+    for page in PAGES:
+        cpu, whole = cost_of(browser, f"/workspaces/lab/{SELF}{page}")
+        said = ""
+        if not page:
+            said = f"   target under {MOST_TIMES:.0f} times: {judged(f'scoreboard of {count} evaluations', cpu < MOST_TIMES * one)}"
+        name = SELF + page
+        print(
+            f"{name:35} {cpu * 1000:7.1f} ms of CPU {whole * 1000:8.0f} ms in all, {cpu / one:5.1f} and {whole / one_whole:5.1f} times{said}"
+        )
+    leave()
+
+
+if __name__ == "__main__":
+    with override_settings(STORAGES=PLAIN):
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
