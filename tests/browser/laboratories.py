@@ -35,6 +35,7 @@ from workspaces.commands.external_spend import enter_spend
 from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
 from workspaces.commands.secret import create_secret
+from workspaces.commands.share import grant_share
 from workspaces.commands.workspace import configure_workspace
 from workspaces.models import Agent, Approval, AuditEvent, Benchmark, Dataset, DatasetVersion, Limit, Membership, Pool, Unit, User
 
@@ -125,11 +126,16 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
     make_token(workspace, owner, "run:write")
     with laboratory.opened():
         benchmark, dataset, agent = Benchmark.objects.get(), Dataset.objects.get(), Agent.objects.get()
-        change_benchmark(actor=owner, benchmark=benchmark, name=words[0], description=words[4])
+        change_benchmark(actor=owner, benchmark=benchmark, name=words[0], description=words[4], is_public=True)
         change_dataset(actor=owner, dataset=dataset, name=words[1], description=words[4])
         change_agent(actor=owner, agent=agent, name=words[2], description=words[4])
         set_objective(actor=owner, statement=words[7], benchmark="accuracy", target=0.9, due_on=None)
-        configure_workspace(actor=owner, name=words[8], boundary_reason=words[4], billing_account=words[3], reason=words[6])
+        configure_workspace(
+            actor=owner, name=words[8], boundary_reason=words[4], billing_account=words[3], reason=words[6], visibility="public_benchmarks"
+        )
+        grant_share(
+            actor=owner, object_type="benchmark", object_id=benchmark.public_id, to_workspace=None, expires_at=None, reason=words[6]
+        )
         set_limit(actor=owner, unit=Unit.GPU_MS, window=Limit.Window.RUN, amount=HOUR, mode=Limit.Mode.APPROVAL, reason=words[6])
         create_secret(
             actor=owner,
