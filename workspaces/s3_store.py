@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -268,5 +268,8 @@ def _credential(keys_file: Path) -> "S3Credential":
         if keys_file.stat().st_mode & 0o077 == 0:
             key, colon, secret = keys_file.read_text().strip().partition(":")
             if colon and key and secret:
-                return {"access_key_id": key, "secret_access_key": secret, "token": None, "expires_at": None}
+                until = datetime.now(UTC) + timedelta(
+                    minutes=1
+                )  # the library asks again some minutes before: at each request, ten a second at most
+                return {"access_key_id": key, "secret_access_key": secret, "token": None, "expires_at": until}
     raise StoreAway("The keys of the region cannot be read; see its line in the documentation of production.")

@@ -1,6 +1,7 @@
 """A workspace whose files lie in a bucket of a real S3 server: a run, what it reads and leaves, and what becomes of that."""
 
 import inspect
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,13 @@ from runs.commands.export import request_export
 from runs.jobs.export import make_export
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Attempt, Export
-from tests.factories_pages import client_of
+from tests.factories_pages import add_artifact, client_of
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.s3_server import S3Server, running_server
 from workspaces import scope, store
 from workspaces.access import Actor
-from workspaces.commands.blob import stored_bytes, tidy_store
+from workspaces.audit import Refusal
+from workspaces.commands.blob import receive_file, stored_bytes, tidy_store
 from workspaces.commands.reconcile import reconcile_files
 from workspaces.models import AgentFile, Blob
 from workspaces.s3_store import Bucket
@@ -72,6 +74,28 @@ def test_a_run_reads_and_leaves_files_of_a_bucket(
         _exported(laboratory)
         _found_both_ways(server, bucket, artifact, monkeypatch)
         _removed(server, bucket, laboratory, artifact)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bucket_that_does_not_answer_is_said_and_nothing_is_lost(server: S3Server, bucket: Bucket) -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        artifact = add_artifact(actor=laboratory.owner, run=launch(laboratory), path="model.bin", content=b"x" * 1000, kind="model")
+        client, page = client_of(laboratory.owner), f"/workspaces/lab/artifacts/{artifact.public_id}"
+        bucket.keys_file.chmod(0o644)  # readable to others, so not used
+        deadline = time.monotonic() + 10  # for a tenth of a second the library keeps what it was told
+        while (answer := client.get(f"{page}/file/")).status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert answer.status_code == 409
+        assert "does not answer" in answer.content.decode()
+        assert client.get(f"{page}/").status_code == 200
+        with pytest.raises(Refusal, match="does not answer"):
+            receive_file("more.bin", [b"y"])
+        delete_artifact(actor=laboratory.owner, artifact=artifact, reason="No use.")
+        remove_artifact(actor=laboratory.owner, artifact=artifact)  # the row goes now, the file with the next tidying
+        bucket.keys_file.chmod(0o600)
+        assert key_of(artifact.blob) in server.names(bucket)
+        assert client.get(f"{page}/file/").status_code == 404
 
 
 def _shown_and_taken_away(laboratory: Laboratory, artifact: Artifact) -> None:

@@ -139,7 +139,11 @@ def keep_blobs(event: Draft, files: Iterable[Content], *, is_limited: bool = Tru
         return rows
     workspace = Workspace.objects.get(pk=scope.current_id())
     for file in fresh:
-        if not store.renew(workspace.region, workspace.pk, file.sha256):
+        try:
+            is_there = store.renew(workspace.region, workspace.pk, file.sha256)
+        except store.StoreAway as error:
+            raise Refusal(AWAY) from error
+        if not is_there:
             raise Refusal(f"{shown_path(file.path)} is no longer in the store; upload it again.")
     warning = refuse_over_limit(sum(file.bytes for file in fresh), lock=True) if is_limited else ""
     if warning:
@@ -173,9 +177,12 @@ def release_blob(event: Draft, blob: Blob) -> bool:
 
 def drop_file(blob: Blob, *, released_after: float) -> bool:
     """Remove the file of a released row from the store; False where it was put anew since `released_after` (seconds UTC, before the command began),
-    or is gone. What is left by a process that dies before this goes with the next tidying up."""
+    or is gone, or the store does not answer. What is left by a process that dies before this, or by such a store, goes with the next tidying up."""
     place = store.store_of(blob.region)
-    return place.remove_old(scope.current_id(), blob.sha256, older_than_seconds=time.time() - released_after)
+    try:
+        return place.remove_old(scope.current_id(), blob.sha256, older_than_seconds=time.time() - released_after)
+    except store.StoreAway:
+        return False
 
 
 def stored_bytes() -> int:

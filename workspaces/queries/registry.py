@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from workspaces import ids, kept_query, scope, store
 from workspaces.agent_inputs import Need, needs_from
+from workspaces.audit import Refusal
 from workspaces.models import (
     Agent,
     AgentFile,
@@ -31,6 +32,7 @@ from workspaces.queries.expected_growth import Expected, expected_of
 from workspaces.queries.paging import Page, newest_first
 
 CONTRACT_ROWS = ("holdout__dataset", "train__dataset", "validation__dataset", "evaluator__agent")  # that a contract names
+AWAY = "The store of this workspace does not answer at the moment. Ask again in a minute."
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +295,14 @@ def _path(file: AgentFile) -> str:
 
 def beginning_of(blob: Blob, most_bytes: int) -> tuple[str | None, bool]:
     """The beginning of a stored file as text, None where it is no UTF-8 text or holds NUL; and whether the file goes on. Raises NotFound where
-    the store has lost it, or has other bytes."""
+    the store has lost it, or has other bytes, and Refusal where it does not answer."""
     try:
         end = None if blob.bytes <= most_bytes else most_bytes
         content = b"".join(store.open(blob.region, scope.current_id(), blob.sha256, start=0, end=end))
     except (store.StoreMissing, store.StoreDamaged) as error:
         raise NotFound("file") from error
+    except store.StoreAway as error:
+        raise Refusal(AWAY) from error
     is_cut = blob.bytes > len(content)
     if b"\x00" in content:
         return None, is_cut
@@ -317,3 +321,5 @@ def stored_content(blob: Blob, *, start: int = 0, end: int | None = None) -> Ite
         return store.open(blob.region, scope.current_id(), blob.sha256, start=start, end=end)
     except store.StoreMissing as error:
         raise NotFound("file") from error
+    except store.StoreAway as error:
+        raise Refusal(AWAY) from error
