@@ -1,6 +1,6 @@
 """Pages of evidence: artifacts and what of them is promoted, where things came from, what is withdrawn."""
 
-from runs.views import artifact, evaluation, lineage, promotion, withdrawal
+from runs.views import artifact, contract_check, evaluation, lineage, promotion, withdrawal
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -38,6 +38,23 @@ urlpatterns = [
         needs=Permission.VIEW,
         kind=Kind.EVALUATION,
     ),
+    page(
+        "evaluations/<str:evaluation>/check/",
+        contract_check.contract_check_new,
+        name="contract-check-new",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.BENCHMARK,
+        methods=("GET", "POST"),
+    ),
+    page(
+        "benchmarks/<str:benchmark>/check/stop/",
+        contract_check.contract_check_stop,
+        name="contract-check-stop",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.BENCHMARK,
+        methods=("GET", "POST"),
+    ),
+    page("checks/<str:check>/", contract_check.check, name="check", needs=Permission.VIEW, kind=Kind.BENCHMARK),
     page("withdrawals/", withdrawal.withdrawal_list, name="withdrawal-list", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
         "withdrawals/new/",

@@ -9,7 +9,22 @@ from django.utils import timezone
 
 from runs.commands.failure import Evidence, file_failure
 from runs.lifecycle import RunStatus
-from runs.models import Artifact, Attempt, Evaluation, FailureGroup, MetricChunk, MetricSeries, QueueItem, Run, RunLine, Sweep, Watch
+from runs.models import (
+    Artifact,
+    Attempt,
+    CheckResult,
+    ContractCheck,
+    Evaluation,
+    FailureGroup,
+    MetricChunk,
+    MetricSeries,
+    QueueItem,
+    Run,
+    RunLine,
+    Sweep,
+    Watch,
+)
+from runs.sample_results import summarise
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -138,6 +153,28 @@ def add_series(run: Run, key: str, values: Sequence[float], *, first_step: int =
 
 def add_line(attempt: Attempt, number: int, type: str, **body: Any) -> RunLine:  # noqa: A002  # the word of the file
     return RunLine.objects.create(attempt=attempt, number=number, type=type, body={"type": type, **body})
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def add_samples(event: Draft, /, *, actor: Actor, evaluation: Evaluation, artifact: Artifact, content: bytes) -> None:
+    """Make the artifact the file of per-sample results of an evaluation, as it is read when it is collected."""
+    read = {"path": artifact.path, **summarise([content]).as_json()}
+    event.change(evaluation, samples_artifact=artifact, samples_read=read)
+
+
+@command(Verb.CONTRACT_CHECKED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
+def add_check(event: Draft, /, *, actor: Actor, evaluation: Evaluation, words: str) -> CheckResult:
+    """A contract check with the evaluation as its reference, which moved."""
+    assert actor.user
+    check = ContractCheck.objects.create(
+        contract_id=evaluation.contract_id, reference=evaluation, tolerance=0.01, interval_days=7, set_by=actor.user, next_at=timezone.now()
+    )
+    result = CheckResult.objects.create(
+        contract_check=check, number=1, status=CheckResult.Status.MOVED, run_id=evaluation.run_id, evaluation=evaluation, words=words,
+        ended_at=timezone.now(),
+    )  # fmt: skip
+    event.created(check, result)
+    return result
 
 
 @command(Verb.ARTIFACT_STORED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)

@@ -15,6 +15,7 @@ from runs.sample_results import Fault, Sample
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
+from workspaces.audit import Refusal
 from workspaces.ids import canonical
 from workspaces.models import Benchmark
 from workspaces.queries.paging import newest_first
@@ -156,9 +157,12 @@ def get_samples(
 
 
 @routes.get("/evaluations/{evaluation}/comparison", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ComparisonOut)
-def get_comparison(request: ApiRequest, evaluation: str, against: Annotated[str, Query(min_length=1, max_length=100)]) -> dict[str, Any]:
+def get_comparison(request: ApiRequest, evaluation: str, against: Annotated[str, Query(max_length=100)] = "") -> dict[str, Any]:
     """The evaluation as candidate against another as champion, over the samples that both have: paired bootstrap of the mean difference."""
-    found = compare(find_with_samples(evaluation), find_with_samples(against))
+    candidate = find_with_samples(evaluation)
+    if not against:
+        raise Refusal("Name the evaluation that it is held against.", field="against")
+    found = compare(candidate, find_with_samples(against))
     names = ("pairs", "mean", "low", "high", "better", "worse", "equal")
     return {
         "candidate": found.candidate.public_id,

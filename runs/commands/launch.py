@@ -2,7 +2,7 @@
 
 import math
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,9 +20,9 @@ from runs.models import Certificate, QueueItem, Run, RunInput, Sweep
 from runs.models.called import names_of
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import Prepared
+from runs.queries.launch_again import request_again
 from runs.queries.launch_request import prepare
 from runs.queries.replay import VERDICTS
-from runs.queries.run_input import inputs_of
 from workspaces import kept_query, kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
@@ -85,23 +85,8 @@ def retry_run(*, actor: Actor, run: Run, run_id: uuid.UUID | None = None) -> Lau
     """Ask for the same again: a new run under the same contract, of the same versions, inputs, parameters and seed. `run_id` as for a launch."""
     if not run.is_terminal:
         raise Refusal(f"{run.name} is still {run.get_status_display()}; retry it once it has ended.")
-    inputs = inputs_of(run)
-    request = LaunchRequest(
-        benchmark=run.benchmark_id.hex,
-        contract=run.contract.version,
-        agent=run.agent_id.hex,
-        agent_version=run.agent_version.number,
-        pool=run.pool_id.hex,
-        datasets=tuple(entry.dataset_version_id.hex for entry in inputs if entry.dataset_version_id),
-        artifacts=tuple(entry.artifact_id.hex for entry in inputs if entry.artifact_id),
-        parameters=run.parameters,
-        seed=run.seed,
-        gpu_ms=run.frozen["limits"]["gpu_ms"],
-        api_micros=run.frozen["limits"]["api_micros"],
-        name=run.name,
-        reason=f"Retry of {run.name}, which ended as {run.get_status_display()}.",
-        priority=run.priority,
-    )
+    reason = f"Retry of {run.name}, which ended as {run.get_status_display()}."
+    request = replace(request_again(run), name=run.name, reason=reason, priority=run.priority)
     return launch_run(actor=actor, request=request, run_id=run_id, retry_of=run, sweep=run.sweep, sweep_member=run.sweep_member)
 
 

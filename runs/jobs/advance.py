@@ -4,13 +4,13 @@ import uuid
 
 from runs.commands.launch import launch_run
 from runs.commands.sweep import break_off_sweep, end_sweep, launched, member_id, member_request
+from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.lifecycle import RunStatus
 from runs.models import Run, Sweep
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
-from workspaces.models import NotFound, Token
-from workspaces.queries.token import actor_behind
+from workspaces.models import NotFound
 
 AHEAD = 32  # members of one sweep that may wait at once: the queue stays readable, others are not crowded out
 WAITING = (RunStatus.QUEUED, RunStatus.AWAITING_APPROVAL, RunStatus.STARTING)
@@ -27,7 +27,7 @@ def advance_sweep(actor: Actor, subject: uuid.UUID) -> None:
 
 
 def _advance(actor: Actor, sweep: Sweep) -> None:
-    asker = _asker(sweep, actor.job_id)
+    asker = asker_of(sweep.requested_by, sweep.token_id, job_id=actor.job_id)
     if asker is None:
         break_off_sweep(actor=actor, sweep=sweep, reason="The token that asked for this sweep holds no longer.")
         return
@@ -42,11 +42,3 @@ def _advance(actor: Actor, sweep: Sweep) -> None:
             break_off_sweep(actor=actor, sweep=sweep, reason=f"Member {number} of {sweep.members} was not launched: {fault}"[:1000])
             return
     end_sweep(actor=actor, sweep=sweep)
-
-
-def _asker(sweep: Sweep, job_id: str) -> Actor | None:
-    """Whoever asked, with the rights of this moment; None where it was a token that has ended since."""
-    if sweep.token_id is None:
-        return Actor.of(sweep.requested_by, job_id=job_id)
-    token = Token.objects.select_related("holder").filter(pk=sweep.token_id).first()
-    return actor_behind(token, job_id=job_id) if token is not None else None

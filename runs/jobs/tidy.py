@@ -22,6 +22,7 @@ from runs.jobs.job import job
 from runs.models import Sweep, Watch
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
+from runs.queries import contract_check
 from runs.queries.collecting import collecting, kept_back
 from runs.queries.expired import expired, to_remove
 from runs.queries.overlap import has_work
@@ -58,6 +59,8 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
         ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
     ring("find_orphans", subject=workspace_id)
+    if contract_check.has_work(timezone.now()):
+        ring("check_contracts", subject=workspace_id)
     if has_work():
         ring("check_overlap", subject=workspace_id)
     remove_folders()

@@ -2,6 +2,7 @@
 
 from runs.models.artifact import Artifact, Evaluation
 from runs.models.attempt import Attempt, KeptFile, Watch
+from runs.models.contract_check import CheckResult, ContractCheck
 from runs.models.dataset_import import DatasetImport
 from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
@@ -18,6 +19,8 @@ __all__ = [
     "Artifact",
     "Attempt",
     "Certificate",
+    "CheckResult",
+    "ContractCheck",
     "DatasetImport",
     "Evaluation",
     "Export",

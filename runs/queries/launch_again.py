@@ -3,8 +3,28 @@
 import json
 from urllib.parse import urlencode
 
+from runs.launch import LaunchRequest
 from runs.models import Evaluation, Run, RunInput
+from runs.queries.run_input import inputs_of
 from runs.queries.run_page import find_run, inputs_shown
+
+
+def request_again(run: Run) -> LaunchRequest:
+    """The same under the same contract: of the same versions, inputs, parameters, seed and budget; without name and reason."""
+    inputs = inputs_of(run)
+    return LaunchRequest(
+        benchmark=run.benchmark_id.hex,
+        contract=run.contract.version,
+        agent=run.agent_id.hex,
+        agent_version=run.agent_version.number,
+        pool=run.pool_id.hex,
+        datasets=tuple(entry.dataset_version_id.hex for entry in inputs if entry.dataset_version_id),
+        artifacts=tuple(entry.artifact_id.hex for entry in inputs if entry.artifact_id),
+        parameters=run.parameters,
+        seed=run.seed,
+        gpu_ms=run.frozen["limits"]["gpu_ms"],
+        api_micros=run.frozen["limits"]["api_micros"],
+    )
 
 
 def evaluate_again(text: str) -> str:

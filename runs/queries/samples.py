@@ -62,9 +62,18 @@ class Comparison:
         return self._turned(self.found.mean, self.found.mean) if self.found else None
 
     @property
+    def loss(self) -> float | None:
+        return -self.gain if self.gain is not None else None
+
+    @property
     def least_gain(self) -> float | None:
         """Of the gain 95 % of the bootstrap lie above this: what is held against an allowed loss (no_holdout_regression)."""
         return self._turned(self.found.lower_bound, self.found.upper_bound) if self.found else None
+
+    @property
+    def most_gain(self) -> float | None:
+        """Of the gain 95 % of the bootstrap lie below this."""
+        return self._turned(self.found.upper_bound, self.found.lower_bound) if self.found else None
 
     def _turned(self, up: float, down: float) -> float:
         return up if self.candidate.contract.direction == Contract.Direction.MAXIMIZE else -down

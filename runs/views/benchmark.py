@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from runs.charts import NORMAL_95, Intervals, intervals
+from runs.queries.contract_check import checked
 from runs.queries.contract_facts import moment_of
 from runs.queries.quota import Quota, quota_of
 from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
@@ -69,6 +70,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "quota": _quota(request, contract),
         "answer": seeds_answer(board) if board.over_seeds else _answer(board),
         "checks": _checks(board) if board.scores or (board.over_seeds and board.over_seeds.rows) else [],
+        "checked": checked(contract),
     }
     return render(request, "runs/benchmark.html", context)
 

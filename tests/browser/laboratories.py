@@ -1,5 +1,6 @@
 """Laboratories as people find them: at work, with nothing in them yet, and filled by somebody who means harm; and a worker beside the browser."""
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,19 @@ from runs.queries.withdrawal import find_subject
 from runs.review import Finding as Surprise
 from runs.review import Reason
 from tests.factories import make_member
-from tests.factories_pages import add_artifact, add_attempt, add_line, add_series, copy_runs, fail_run, score_runs, see, set_run
+from tests.factories_pages import (
+    add_artifact,
+    add_attempt,
+    add_check,
+    add_line,
+    add_samples,
+    add_series,
+    copy_runs,
+    fail_run,
+    score_runs,
+    see,
+    set_run,
+)
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
 from tests.factories_promotions import add_promotion
 from tests.factories_registry import make_dataset_version
@@ -181,10 +194,18 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         facts = [
             Fact("score", words[0], verdict, words[1], words[2], words[4], (Link("run", run.public_id, words[3]),)) for verdict in Verdict
         ]
+        evaluation = Evaluation.objects.latest("created_at")
+        content = "".join(
+            json.dumps({"id": f"{number} {word}"[:250], "truth": word, "output": word, "score": 1}) + "\n"
+            for number, word in enumerate(words)
+        )
+        samples = add_artifact(actor=owner, run=made[0], path="outputs/samples.jsonl", content=f"{content}oops\n".encode(), kind="samples")
+        add_samples(actor=owner, evaluation=evaluation, artifact=samples, content=f"{content}oops\n".encode())
+        check = add_check(actor=owner, evaluation=evaluation, words=words[4])
         promotion = add_promotion(actor=owner, artifact=artifact, name="champion", reason=words[4], facts=facts)
         values = {
             "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
-            "evaluation": Evaluation.objects.latest("created_at").public_id, "contract": "1", "agentversion": "1",
+            "evaluation": evaluation.public_id, "check": check.public_id, "contract": "1", "agentversion": "1",
             "overlap": overlap.public_id,
             "datasetimport": asked.public_id,
             "review": review.public_id,

@@ -61,6 +61,7 @@ IN_ARCHIVE = {
         "runs.commands.attempt.end_attempt",
         "runs.commands.attempt.fail_start",
         "runs.commands.attempt.mark_running",
+        "runs.commands.contract_check.conclude_check",
         "runs.commands.ending.add_outputs",
         "runs.commands.ending.finish_run",
         "runs.commands.ending.interrupt_attempt",

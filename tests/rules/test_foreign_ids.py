@@ -37,6 +37,7 @@ MODELS = {
     "event": "workspaces.AuditEvent",
     "member": "workspaces.Membership",
     "overlap": "runs.OverlapCheck",
+    "check": "runs.CheckResult",
     "share": "workspaces.ShareGrant",
     "grant": "workspaces.ShareGrant",
     "version": "workspaces.DatasetVersion",

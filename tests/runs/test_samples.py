@@ -150,7 +150,7 @@ def test_two_are_held_against_each_other_sample_by_sample(laboratory: Laboratory
     assert 0.1 < found["gain_at_least"] < 0.25
     page = read(client, f"{better.public_id}/compare/", against=worse.public_id)
     assert "Better</span> by 0.25" in page
-    assert "Not better than" in read(client, f"{worse.public_id}/compare/", against=better.public_id)
+    assert "Worse</span> by 0.25" in read(client, f"{worse.public_id}/compare/", against=better.public_id)
 
 
 def test_where_lower_is_better_the_gain_is_turned(laboratory: Laboratory) -> None:

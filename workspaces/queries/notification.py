@@ -20,6 +20,7 @@ KINDS = {
     "approval": Kind.APPROVAL,
     "crossing": Kind.BUDGET,
     "recount": Kind.BUDGET,
+    "check": Kind.BENCHMARK,
 }  # what one must be allowed to see to be told of it
 PAGES = {"crossing": "budget", "recount": "ledger"}  # subjects that have no page of their own, and where they are shown
 MOST = 100  # unseen ones are counted so far: the bar says 99+

@@ -74,6 +74,9 @@ STATES = {
     "contaminated": ("bad", "contaminated"),
     "suspicious": ("attention", "suspicious"),
     "clean": ("good", "clean"),
+    "holds": ("good", "measures what it did"),
+    "moved": ("bad", "moved"),
+    "unmeasured": ("attention", "ended without a score"),
 }
 
 register.filter("gpu_hours", units.gpu_hours)
