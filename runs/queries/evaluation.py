@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run, RunInput
@@ -12,7 +12,7 @@ from runs.queries.run_page import find_run, inputs_shown
 from workspaces import ids, kept_query
 from workspaces.models import Contract, NotFound, Pool, Withdrawal
 from workspaces.queries.paging import Page, newest_first
-from workspaces.queries.withdrawal import withdrawals_on, withdrawn
+from workspaces.queries.withdrawal import standing_on
 
 HISTORY = 20  # evaluations of one page of the history
 OTHERS = 20  # other metrics that are shown of the same run
@@ -79,19 +79,20 @@ def measurement(text: str, *, cursor: str = "") -> Measurement:
     evaluation = find_evaluation(text)
     run = find_run(evaluation.run_id.hex)
     history = newest_first(same_subject(evaluation).select_related("run__agent_version", "contract"), cursor=cursor, size=HISTORY)
-    marked = withdrawn("evaluation", [row.pk for row in history.items])
+    marked = standing_on(("evaluation", pk) for pk in {evaluation.pk, *(row.pk for row in history.items)})
     results = Artifact.objects.filter(run=run, deleted_at=None).exclude(kind__in=RECORDS)
+    outputs = list(results.select_related("blob").order_by("path")[: OUTPUTS + 1])
     return Measurement(
         evaluation=evaluation,
         run=run,
         inputs=inputs_shown(run),
-        outputs=list(results.select_related("blob").order_by("path")[:OUTPUTS]),
-        outputs_count=results.aggregate(count=Count("pk"))["count"],
+        outputs=outputs[:OUTPUTS],
+        outputs_count=results.count() if len(outputs) > OUTPUTS else len(outputs),
         others=list(Evaluation.objects.filter(run=run).exclude(pk=evaluation.pk).select_related("benchmark").order_by("metric")[:OTHERS]),
-        history=[Past(row, row.pk in marked, row.pk == evaluation.pk) for row in history.items],
+        history=[Past(row, ("evaluation", row.pk) in marked, row.pk == evaluation.pk) for row in history.items],
         next_cursor=history.next or "",
         newest_contract=Contract.objects.filter(benchmark=evaluation.benchmark_id).aggregate(newest=Max("version"))["newest"] or 0,
-        withdrawn_by=withdrawals_on("evaluation", evaluation.pk),
+        withdrawn_by=marked.get(("evaluation", evaluation.pk), []),
     )
 
 
