@@ -34,7 +34,10 @@ def import_artifact(
     from the artifact, and the dataset is closed as far as what its run has read. Refuses somebody who may not see artifacts."""
     if not rights_of(actor, scope.current_id()).allows(Permission.VIEW, Kind.ARTIFACT):
         raise Denied(Permission.VIEW, Kind.ARTIFACT)
-    artifact = Artifact.objects.select_related("run", "blob").get(pk=artifact.pk)
+    artifact = Artifact.objects.select_related("run", "blob").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
+    if artifact.deleted_at is not None:
+        way_out = "its file is gone for good" if artifact.removed_at else "restore it first"
+        raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} is deleted; {way_out}.", field="artifact")
     try:
         name = clean_path(path or artifact.path.rpartition("/")[2])
     except BadPath as error:
