@@ -16,6 +16,7 @@ from django.db.models.functions import Rank, RowNumber
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
+from runs.queries.score_rows import RELATED, with_related
 from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import standing
 from runs.queries.unscored import Unscored, unscored
@@ -160,12 +161,12 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
         return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
-    ordered = ranked(_related(rows), leading)
-    page = list(_as_asked(ordered, contract, leading, view)[view.start : view.start + size])
+    ordered = ranked(rows, leading)
+    page = with_related(_as_asked(ordered, contract, leading, view)[view.start : view.start + size])
     others = _others(contract, columns, page)
     scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
     is_top = scores and not view.start and view.order == BY_SCORE
-    top = scores[0] if is_top else next((_score(row) for row in ordered[:1]), None)
+    top = scores[0] if is_top else next((_score(row) for row in with_related(ordered[:1])), None)
     leader = top if top is not None and top.rank is not None else None
     return replace(
         known,
@@ -255,9 +256,7 @@ def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
 
 
 def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    return rows.select_related(
-        "run__agent", "run__agent_version", "contract", "subject_artifact__run__agent", "subject_artifact__run__agent_version"
-    )
+    return rows.select_related(*RELATED)
 
 
 def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int = 0) -> Score:
