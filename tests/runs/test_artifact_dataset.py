@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import Client
 
+from runs.commands.artifact import delete_artifact, remove_artifact
 from runs.commands.artifact_dataset import import_artifact
 from runs.models import Artifact, Run
 from runs.queries.lineage import Node, Way, walk
@@ -53,6 +54,20 @@ def test_what_was_made_of_something_closed_is_closed() -> None:
         import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
         dataset.refresh_from_db()
         assert dataset.egress == "restricted"
+
+
+def test_none_is_made_of_what_is_deleted() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        _, artifact = made(laboratory)
+        dataset = create_dataset(actor=laboratory.owner, slug="games")
+        delete_artifact(actor=laboratory.owner, artifact=artifact, reason="No use.")
+        with pytest.raises(Refusal, match="restore it first"):
+            import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
+        remove_artifact(actor=laboratory.owner, artifact=artifact)
+        with pytest.raises(Refusal, match="gone for good"):
+            import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
+        assert not dataset.versions.exists()
 
 
 def test_by_page_and_api(client: Client) -> None:

@@ -22,7 +22,6 @@ from runs.commands.artifact import (
     set_artifact_days,
     set_keep_until,
 )
-from runs.commands.artifact_dataset import import_artifact
 from runs.commands.export import request_export
 from runs.commands.promotion import withdraw_promotion
 from runs.jobs.tidy import tidy_artifacts
@@ -37,7 +36,6 @@ from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.blob import receive_file, stored_bytes, tidy_store
-from workspaces.commands.dataset import create_dataset
 from workspaces.commands.limit import set_limit
 from workspaces.commands.reconcile import reconcile_files
 from workspaces.models import AuditEvent, Blob, Limit, Unit
@@ -180,18 +178,6 @@ def test_a_launch_cannot_name_what_is_deleted(opened: Laboratory) -> None:
     delete_artifact(actor=opened.owner, artifact=artifact, reason="No use.")
     with pytest.raises(Refusal, match="restore it first"):
         launch(opened, artifacts=(artifact.public_id,))
-
-
-def test_no_version_is_made_of_what_is_deleted(opened: Laboratory) -> None:
-    artifact = make(opened)
-    dataset = create_dataset(actor=opened.owner, slug="of-a-deleted-one")
-    delete_artifact(actor=opened.owner, artifact=artifact, reason="No use.")
-    with pytest.raises(Refusal, match="restore it first"):
-        import_artifact(actor=opened.owner, dataset=dataset, artifact=artifact, role="train")
-    remove_artifact(actor=opened.owner, artifact=artifact)
-    with pytest.raises(Refusal, match="gone for good"):
-        import_artifact(actor=opened.owner, dataset=dataset, artifact=artifact, role="train")
-    assert not dataset.versions.exists()
 
 
 def test_who_may(opened: Laboratory) -> None:
