@@ -10,7 +10,7 @@ from runs.api.schema import EvaluationOut, EvaluationPage
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.evaluation import find_evaluation, page_of_same
 from runs.queries.run_page import find_run
-from runs.queries.samples import compare, find_with_samples, page_of_samples, summary_of
+from runs.queries.samples import compare, find_with_samples, line_of, page_of_samples, summary_of
 from runs.sample_results import Fault, Sample
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
@@ -77,7 +77,7 @@ class FaultOut(Schema):
 class SamplesOut(Schema):
     items: list[SampleOut]
     faults: list[FaultOut]
-    next: int | None
+    next: str | None
 
 
 class PairedDifferenceOut(Schema):
@@ -142,17 +142,18 @@ def get_samples(
     request: ApiRequest,
     evaluation: str,
     status: Annotated[Literal["", "ok", "errored", "abstained", "fault"], Query()] = "",
-    line: Annotated[int, Query(alias="from", ge=1, le=10**8)] = 1,
+    cursor: Cursor = "",
+    limit: Size = 50,
 ) -> dict[str, Any]:
-    """Per-sample results in the order of the file that the run has left, 100 at a time from the line `from` on; `next` is where to go on. Truth
-    and output are cut at 400 characters; the whole is in the artifact."""
-    page = page_of_samples(find_with_samples(evaluation), status=status, start=line)
+    """Per-sample results in the order of the file that the run has left. Truth and output are cut at 400 characters; the whole is in the
+    artifact."""
+    page = page_of_samples(find_with_samples(evaluation), status=status, start=line_of(cursor), size=limit)
     rows = [row for row in page.rows if isinstance(row, Sample)]
     faults = [row for row in page.rows if isinstance(row, Fault)]
     return {
         "items": [{name: getattr(row, name) for name in ("line", "id", "status", "score", "truth", "output")} for row in rows],
         "faults": [{"line": row.line, "reason": row.reason} for row in faults],
-        "next": page.next_line or None,
+        "next": str(page.next_line) if page.next_line else None,
     }
 
 

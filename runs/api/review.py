@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from django.utils import timezone
-from ninja import Query, Schema
+from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from runs.api.schema import Strict, Words
@@ -15,11 +15,10 @@ from runs.queries.review import LOOKED_AT, LOOKED_BACK, deserving, findings_of, 
 from runs.review import Reason
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Line
+from workspaces.api.registry_shapes import Cursor, Line, Size
 
 routes = Routes("reviews")
 Word = Literal["contaminated", "undeclared", "surprising", "failing", "cost", "first"]
-Shown = Annotated[int, Query(ge=1, le=settings.API_PAGE_SIZE)]
 
 
 class FindingOut(Schema):
@@ -37,9 +36,10 @@ class DeservingOut(Schema):
 
 
 class DeservingList(Schema):
-    """The first of the list; `total` says how many there are, `is_cut` that more runs ended in that time than were looked at."""
+    """A page of the list; `total` says how many there are, `is_cut` that more runs ended in that time than were looked at."""
 
     items: list[DeservingOut]
+    next: str | None
     total: int
     runs_looked_at: int
     most_looked_at: int
@@ -65,9 +65,12 @@ class ReviewOut(Schema):
 
 
 @routes.get("/reviews", needs=Permission.VIEW, kind=Kind.RUN, response=DeservingList)
-def list_deserving(request: ApiRequest, reason: Word | Literal[""] = "", limit: Shown = settings.API_PAGE_SIZE) -> dict[str, Any]:
+def list_deserving(
+    request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, reason: Word | Literal[""] = ""
+) -> dict[str, Any]:
     """Runs that deserve a person, the weightiest first, as far as the reader may see why."""
-    found = deserving(timezone.now(), may_see=lambda kind: _may_see(request, kind), reason=Reason(reason) if reason else None, size=limit)
+    asked = Reason(reason) if reason else None
+    found = deserving(timezone.now(), may_see=lambda kind: _may_see(request, kind), reason=asked, cursor=cursor, size=limit)
     items = [
         {
             "run_id": row.run.public_id,
@@ -78,7 +81,7 @@ def list_deserving(request: ApiRequest, reason: Word | Literal[""] = "", limit: 
         for row in found.items
     ]
     bounds = {"runs_looked_at": found.runs, "most_looked_at": LOOKED_AT, "days": LOOKED_BACK.days, "is_cut": found.is_cut}
-    return {"items": items, "total": found.total} | bounds
+    return {"items": items, "next": found.next, "total": found.total} | bounds
 
 
 @routes.post("/runs/{run}/review", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=ReviewOut)

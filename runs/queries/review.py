@@ -22,6 +22,7 @@ from runs.review import EARLIER_MOST, Cost, Finding, Reason, contaminated, costl
 from workspaces import kept_query
 from workspaces.access import Kind
 from workspaces.models import DatasetVersion
+from workspaces.queries.paging import Place, in_order
 from workspaces.units import gpu_time, money
 
 LOOKED_AT, LOOKED_BACK = 5_000, timedelta(days=30)
@@ -56,6 +57,7 @@ class Found:
     counts: dict[Reason, int]
     runs: int
     is_cut: bool
+    next: str | None = None  # cursor of what follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +93,24 @@ class _Facts:
     seen: dict[uuid.UUID, set[str]] = field(default_factory=dict)
 
 
-def deserving(now: datetime, *, may_see: Callable[[Kind], bool], reason: Reason | None = None, size: int = SHOWN) -> Found:
-    """Runs that deserve a person, as far as a reader may see why; with `reason` those alone of which that is found."""
+def deserving(
+    now: datetime, *, may_see: Callable[[Kind], bool], reason: Reason | None = None, cursor: str = "", size: int = SHOWN
+) -> Found:  # fmt: skip
+    """Runs that deserve a person, as far as a reader may see why; with `reason` those alone of which that is found. Raises BadCursor."""
     found, runs, is_cut = _unseen(now, may_see)
     counts = {one: sum(any(finding.reason == one for finding in findings) for _, findings in found) for one in Reason}
     wanted = [row for row in found if reason is None or any(finding.reason == reason for finding in row[1])]
-    wanted.sort(key=lambda row: (sum(finding.weight for finding in row[1]), row[0].ended, row[0].number), reverse=True)
-    shown = wanted[:size]
+    page = in_order(wanted, _place, cursor=cursor, size=size)
+    shown = page.items
     rows = Run.objects.select_related("agent", "agent_version", "benchmark", "requested_by").defer("frozen", "parameters")
     by_key = rows.in_bulk([run.pk for run, _ in shown]) if shown else {}
-    return Found([Deserving(by_key[run.pk], findings) for run, findings in shown], len(wanted), counts, runs, is_cut)
+    return Found([Deserving(by_key[run.pk], findings) for run, findings in shown], len(wanted), counts, runs, is_cut, page.next)
+
+
+def _place(row: "tuple[_Ended, tuple[Finding, ...]]") -> Place:
+    """The weightiest first, of those alike the one that ended last."""
+    run, findings = row
+    return -sum(finding.weight for finding in findings), -run.ended.timestamp(), -run.number
 
 
 def findings_of(run: Run, now: datetime, *, may_see: Callable[[Kind], bool]) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from runs.models import Evaluation
 from runs.paired import Difference, NotComparable, difference
 from runs.sample_results import Fault, Sample, Status, disagreement, read_samples
 from workspaces.models import Contract, NotFound
+from workspaces.queries.paging import NOT_OURS, BadCursor
 from workspaces.queries.registry import stored_content
 from workspaces.units import plural
 
@@ -102,13 +103,20 @@ def summary_of(evaluation: Evaluation) -> Summary | None:
     return Summary(str(read["path"]), True, counts, held, read["mean"], doubts, [(int(line), str(why)) for line, why in read["faults"]])
 
 
-def page_of_samples(evaluation: Evaluation, *, status: str = "", start: int = 1) -> SamplePage:
-    """At most `PAGE` rows; `status` of a sample, or `fault` for what could not be read. Raises NotFound where there is no file."""
+def line_of(cursor: str) -> int:
+    """The line that a page begins at; the first without a cursor. Raises BadCursor."""
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 9) and cursor:
+        raise BadCursor(NOT_OURS)
+    return int(cursor or 1)
+
+
+def page_of_samples(evaluation: Evaluation, *, status: str = "", start: int = 1, size: int = PAGE) -> SamplePage:
+    """At most `size` rows; `status` of a sample, or `fault` for what could not be read. Raises NotFound where there is no file."""
     rows: list[Sample | Fault] = []
     for row in _samples(evaluation):
         if (row.line and row.line < start) or not _is_asked(row, status):
             continue
-        if len(rows) == PAGE:
+        if len(rows) == size:
             return SamplePage(rows, row.line)
         rows.append(row)
     return SamplePage(rows, 0)

@@ -105,6 +105,14 @@ def test_a_hundred_are_shown_and_the_rest_is_reached(laboratory: Laboratory) -> 
     assert asked == {}
     for strange in ("-1", "x", "9" * 30, "²"):
         assert "s0" in read(client, f"{evaluation.public_id}/samples/", **{"from": strange})
+    told: list[str] = []
+    cursor: dict[str, str] = {}
+    while not told or cursor:
+        answer = client.get(f"{API}/evaluations/{evaluation.public_id}/samples", {"limit": "60", **cursor}).json()
+        told += [item["id"] for item in answer["items"]]
+        cursor = {"cursor": answer["next"]} if answer["next"] else {}
+    assert told == shown
+    assert client.get(f"{API}/evaluations/{evaluation.public_id}/samples", {"cursor": "x"}).status_code == 422
 
 
 def test_a_file_that_lies_is_told_and_loses_nothing(laboratory: Laboratory) -> None:

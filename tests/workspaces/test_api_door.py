@@ -47,6 +47,9 @@ def problem(answer: Any, status: int) -> dict[str, Any]:
 def test_an_unknown_query_key_is_named(lab: tuple[Workspace, Actor, Client], route: Route) -> None:
     url = route.url(workspace="lab", **dict.fromkeys(route.parameters, "1"))
     answer = lab[2].generic(route.method, f"{url}?sise=3", b"{}", content_type="application/json")
+    if route.method == "HEAD":  # which has no body to name it in
+        assert answer.status_code == 422
+        return
     body = problem(answer, 403 if route.needs == "create_workspace" else 422)
     assert "sise" in [error["field"] for error in body["errors"]], body
 
