@@ -6,8 +6,10 @@ so it leaves no trace in the difference. (Efron and Tibshirani, An Introduction 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 RESAMPLES = 2_000
 MOST_PAIRS = 20_000  # with as many different differences; of fewer different ones any number
@@ -42,6 +44,8 @@ def difference(pairs: Sequence[tuple[float, float]], *, resamples: int = RESAMPL
     """Of finite (candidate, champion) scores. Raises NotComparable."""
     if not pairs:
         raise NotComparable("they have no sample in common")
+    import numpy as np  # noqa: PLC0415  # 16 MB that every web worker would keep, and only comparisons need
+
     scores = np.asarray(pairs, dtype=float)
     if np.abs(scores).max() > LARGEST:
         raise NotComparable(f"a score is larger than {LARGEST:g}")
@@ -61,9 +65,11 @@ def difference(pairs: Sequence[tuple[float, float]], *, resamples: int = RESAMPL
     )
 
 
-def _resampled(values: np.ndarray, counts: np.ndarray, size: int, resamples: int) -> np.ndarray:
+def _resampled(values: "np.ndarray", counts: "np.ndarray", size: int, resamples: int) -> "np.ndarray":
     """Means of the resamples. Drawing how often each different value comes is the same as drawing samples one by one, and of scores that are
     right or wrong there are three different values however many samples."""
+    import numpy as np  # noqa: PLC0415  # as above
+
     random = np.random.default_rng(SEED)
     if len(values) <= 1_000:
         return np.asarray(random.multinomial(size, counts / size, resamples) @ values / size)
