@@ -24,12 +24,13 @@ from runs.queries.replay import unlike_their_facts
 from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal
+from workspaces.bucket import Bucket
 from workspaces.models import Blob, EngineSlot, Row, Secret, Workspace
 from workspaces.queries.chain import verify_chain
 from workspaces.queries.ledger import recount
 from workspaces.queries.sealed import value_of
 from workspaces.queries.site_chain import verify_site_chain
-from workspaces.s3_store import Bucket, bucket_store
+from workspaces.s3_store import bucket_store
 from workspaces.sealing import BrokenSeal
 from workspaces.units import plural
 from workspaces.verbs import Verb

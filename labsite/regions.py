@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workspaces.s3_store import Bucket
+from workspaces.bucket import Bucket
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

@@ -9,9 +9,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-import obstore
-from obstore.store import S3Store
-
 from runs.outbound import Forbidden, Listed, target_of
 
 if TYPE_CHECKING:
@@ -63,6 +60,9 @@ def place_of(address: str, *, endpoint: str = "", region: str = "", keys: Keys |
         raise Forbidden("An S3 endpoint is scheme, host and port, without a path.")
     if keys is None:
         return Place(f"s3://{bucket}/{key}", _name(key), lambda: f"{base}/{bucket}/{quote(key)}")
+    import obstore  # noqa: PLC0415  # 4 MB in each process, and none but those that read from buckets need it
+    from obstore.store import S3Store  # noqa: PLC0415
+
     store = S3Store(
         bucket, endpoint=base, region=region, credential_provider=lambda: _credential(keys), virtual_hosted_style_request=False,
         client_options={"allow_http": True},

@@ -17,7 +17,7 @@ import pytest
 from django.conf import settings
 from obstore.store import S3Store
 
-from workspaces.s3_store import Bucket
+from workspaces.bucket import Bucket
 
 SERVER = Path(settings.BASE_DIR) / ".venv-s3" / "bin" / "moto_server"
 

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import S3Store as Client
 
+from workspaces.bucket import Bucket
 from workspaces.local_store import CHUNK, SHA256, LocalStore, StoreAway, StoreMissing, held
 
 if TYPE_CHECKING:
@@ -31,20 +31,6 @@ if TYPE_CHECKING:
 PART = 8 * CHUNK  # of a file that is sent or read; four are under way at once
 STAYS_SECONDS = 3600.0  # a copy that was handed out is being read, and no limit removes it
 TRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """Where a region of S3 is: `local` is its folder on this machine, `keys_file` holds ACCESS_KEY_ID:SECRET_ACCESS_KEY and is readable to nobody
-    else. An empty endpoint is Amazon's."""
-
-    bucket: str
-    prefix: str
-    local: Path
-    keys_file: Path
-    endpoint: str = ""
-    region: str = "us-east-1"
-    copy_bytes: int = 20_000_000_000
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from django.conf import settings
 
+from workspaces.bucket import Bucket
 from workspaces.damage import note_damage
 from workspaces.local_store import CHUNK, LocalStore, StoreAway, StoreDamaged, StoreFull, StoreMissing, checked
-from workspaces.s3_store import Bucket, bucket_store
 
 __all__ = ["CHUNK", "LocalStore", "Store", "StoreAway", "StoreDamaged", "StoreFull", "StoreMissing", "store_of"]
 
@@ -36,7 +36,11 @@ class Store(Protocol):
 def store_of(region: str) -> Store:
     """The store of a region of the settings; KeyError names a region that is not configured."""
     place = settings.LABSITE_REGIONS[region]
-    return bucket_store(place, os.getpid()) if isinstance(place, Bucket) else LocalStore(Path(place))
+    if not isinstance(place, Bucket):
+        return LocalStore(Path(place))
+    from workspaces.s3_store import bucket_store  # noqa: PLC0415  # its library costs each process 4 MB: only those that have buckets
+
+    return bucket_store(place, os.getpid())
 
 
 # The same, by the name of the region, as callers mostly have it.

@@ -9,7 +9,7 @@ from django.test import Client
 from labsite.doctor import SITE_CHECKS
 from labsite.regions import missing_regions, read_regions
 from tests.factories import make_workspace
-from workspaces.s3_store import Bucket
+from workspaces.bucket import Bucket
 
 OWN, RUNS = Path("/srv/labsite/store/local"), Path("/var/lib/labsite")
 

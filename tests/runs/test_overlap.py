@@ -205,9 +205,9 @@ def test_a_process_that_dies_is_a_verdict_and_no_dead_job(lab: Laboratory, code:
         assert verdict_of(trained).state == State.CLEAN, "and it can be asked for anew"
 
 
-def test_whoever_serves_pages_and_rings_bells_loads_no_numpy() -> None:
+def test_whoever_serves_pages_and_rings_bells_loads_no_numpy_and_no_store_of_buckets() -> None:
     """The process that reads does; a worker would keep it for ever."""
-    assert not {"numpy", "datasketch", "scipy"} & set(_loaded_by("import labsite.urls, runs.jobs.overlap, runs.jobs.tidy"))
+    assert not {"numpy", "datasketch", "scipy", "obstore"} & set(_loaded_by("import labsite.urls, runs.jobs.overlap, runs.jobs.tidy"))
 
 
 def _loaded_by(code: str) -> list[str]:

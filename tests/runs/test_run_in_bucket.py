@@ -21,10 +21,10 @@ from tests.s3_server import S3Server, running_server
 from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.bucket import Bucket
 from workspaces.commands.blob import receive_file, stored_bytes, tidy_store
 from workspaces.commands.reconcile import reconcile_files
 from workspaces.models import AgentFile, Blob
-from workspaces.s3_store import Bucket
 
 SYSTEM = Actor.system(job_id="test")
 TRAINER = b"""

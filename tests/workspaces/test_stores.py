@@ -11,8 +11,9 @@ import obstore
 import pytest
 
 from tests.s3_server import S3Server, running_server
+from workspaces.bucket import Bucket
 from workspaces.local_store import LocalStore
-from workspaces.s3_store import PART, Bucket, S3Store
+from workspaces.s3_store import PART, S3Store
 from workspaces.store import Store, StoreAway, StoreMissing
 
 PLACE = uuid.UUID("01890000-0000-7000-8000-000000000001")
