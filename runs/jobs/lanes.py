@@ -26,7 +26,6 @@ class Work(StrEnum):
     ORPHANS = "orphans"
 
 
-WAY_SECONDS = 3.0  # so long what ended waits for what is to start: nobody needs its files yet, and a place in the pool stands empty
 IDLE_SECONDS = 20.0  # so long a thread waits for more, with its connection
 THREADS = {Work.START: 4, Work.WATCH: 2, Work.COLLECT: 2, Work.ORPHANS: 1}  # of one engine in one worker
 
@@ -34,8 +33,8 @@ THREADS = {Work.START: 4, Work.WATCH: 2, Work.COLLECT: 2, Work.ORPHANS: 1}  # of
 class Lane:
     """Work of one kind on one engine, done by a few threads, which end where nothing has come for a while."""
 
-    def __init__(self, name: str, threads: int, *, gives_way: bool = False) -> None:
-        self._name, self._most, self._gives_way = name, threads, gives_way
+    def __init__(self, name: str, threads: int) -> None:
+        self._name, self._most = name, threads
         self._waiting: deque[tuple[Hashable, Callable[[], None]]] = deque()
         self._changed = threading.Condition()
         self._threads = self._idle = 0
@@ -50,10 +49,6 @@ class Lane:
                 self._start_thread()
             self._changed.notify_all()
 
-    @property
-    def is_behind(self) -> bool:
-        return bool(self._waiting)
-
     def wait(self, deadline: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._threads == self._idle and not self._waiting, max(0.0, deadline - time.monotonic()))
@@ -65,8 +60,6 @@ class Lane:
     def _go_on(self) -> None:
         try:
             while work := self._next():
-                if self._gives_way:
-                    _wait_for_starts()
                 close_old_connections()
                 try:
                     work()
@@ -95,20 +88,10 @@ _lanes: dict[tuple[Work, uuid.UUID], Lane] = {}
 _guard = threading.Lock()
 
 
-def _wait_for_starts() -> None:
-    """Wait while starts wait in this process, but not for ever."""
-    deadline = time.monotonic() + WAY_SECONDS
-    while time.monotonic() < deadline:
-        with _guard:
-            if not any(lane.is_behind for (work, _), lane in _lanes.items() if work == Work.START):
-                return
-        time.sleep(0.05)
-
-
 def put(work: Work, engine_id: uuid.UUID, subject: Hashable, act: Callable[[], None]) -> None:
     """Put `act` into the engine's lane for such work. `act` opens its own scope; what it raises is logged."""
     with _guard:
-        lane = _lanes.setdefault((work, engine_id), Lane(f"{work}-{engine_id.hex[:8]}", THREADS[work], gives_way=work == Work.COLLECT))
+        lane = _lanes.setdefault((work, engine_id), Lane(f"{work}-{engine_id.hex[:8]}", THREADS[work]))
     lane.put(subject, act)
 
 
