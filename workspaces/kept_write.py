@@ -11,12 +11,17 @@ from typing import Any
 from django.db import DatabaseError, connection, models
 from django.db.models.expressions import DatabaseDefault
 
+from workspaces import kept_query
+
 
 def insert(rows: Sequence[models.Model]) -> None:
     """Add new rows of one model, with keys of their own, in one statement."""
     if not rows:
         return
     model = type(rows[0])
+    if len(rows) > kept_query.FEW:
+        model._default_manager.bulk_create(rows)  # each number of rows has an SQL of its own, and those are kept for good
+        return
     fields = _written(model)
     values = [[_value(row, field, is_new=True) for field in fields] for row in rows]
     if any(hasattr(value, "resolve_expression") for one in values for value in one):

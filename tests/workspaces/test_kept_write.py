@@ -45,6 +45,15 @@ def test_new_rows_are_there_with_what_the_database_gave(person: User) -> None:
     assert Notification.objects.count() == 3, "a row that was inserted is saved as one that is there"
 
 
+def test_many_rows_are_added_and_their_number_is_not_kept(person: User) -> None:
+    kept_write.insert([told(person)])
+    before = kept_write._insert_sql.cache_info().currsize
+    for count in (100, 101):
+        kept_write.insert([told(person) for _ in range(count)])
+    assert Notification.objects.count() == 202
+    assert kept_write._insert_sql.cache_info().currsize == before
+
+
 def test_named_fields_are_saved_and_no_others(person: User) -> None:
     row = told(person)
     kept_write.insert([row])
