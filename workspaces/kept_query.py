@@ -6,6 +6,7 @@ which `Key("name")` stands for every value that differs from one request to the 
 
 import uuid
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -105,33 +106,68 @@ def ask(build: Callable[..., "QuerySet[Any, Any]"], *shape: Hashable, **keys: An
     return kept.rows(keys)
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What is the same each time `rows` is asked so: `fixed` look-ups, and of those by several keys how many."""
+
+    related: tuple[str, ...]
+    order_by: tuple[str, ...]
+    locks: tuple[str, ...]
+    is_first: bool
+    fixed: tuple[tuple[str, Any], ...] = ()
+    several: tuple[tuple[str, int], ...] = ()
+
+
 def rows(
-    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), first: bool = False,
-    **lookups: Any,
+    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
 ) -> "list[M]":  # fmt: skip
     """Rows of a model whose columns have these values, as `filter(**lookups)` finds them: a kept query without a function of its own. Rows are
     given as rows or as keys; nothing is looked for by None (`…__isnull` is a look-up like any). `locks` names what is locked, "self" and
     related rows."""
-    fixed = tuple((name, value) for name, value in lookups.items() if name.endswith("__isnull"))
-    values = {name: getattr(value, "pk", value) for name, value in lookups.items() if not name.endswith("__isnull")}
+    return _found(model, _Form(related, order_by, locks, is_first=False), lookups)
+
+
+def first(
+    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
+) -> "M | None":  # fmt: skip
+    """The first of `rows`, None where there is none."""
+    return next(iter(_found(model, _Form(related, order_by, locks, is_first=True), lookups)), None)
+
+
+def _found(model: "type[M]", form: _Form, lookups: Mapping[str, Any]) -> "list[M]":
+    fixed, several, values = [], [], dict[str, Any]()
+    for name, value in lookups.items():
+        if name.endswith("__isnull"):
+            fixed.append((name, value))
+        elif name.endswith("__in"):
+            keys = list(value)
+            if len(keys) > FEW or not keys:
+                return list(_select(model.objects.filter(**lookups), form)) if keys else []  # type: ignore[attr-defined]  # every model here has it
+            several.append((name, len(keys)))
+            values |= {f"{name}_{number}": key for number, key in enumerate(keys)}
+        else:
+            values[name] = getattr(value, "pk", value)
     if None in values.values():
         raise TypeError("Nothing equals NULL; look for `…__isnull`.")
-    found: list[M] = ask(_filtered, model, related, order_by, locks, fixed, first, **values)
+    found: list[M] = ask(_filtered, model, replace(form, fixed=tuple(fixed), several=tuple(several)), **values)
     return found
 
 
-def _filtered(
-    model: Any, related: tuple[str, ...], order_by: tuple[str, ...], locks: tuple[str, ...], fixed: tuple[tuple[str, Any], ...], first: bool,
-    **values: Any,
-) -> "QuerySet[Any, Any]":  # fmt: skip
-    found: QuerySet[Any, Any] = model.objects.filter(**values, **dict(fixed))
-    if related:
-        found = found.select_related(*related)
-    if order_by:
-        found = found.order_by(*order_by)
-    if locks:
-        found = found.select_for_update(of=locks, no_key=True)
-    return found[:1] if first else found
+def _filtered(model: Any, form: _Form, **values: Any) -> "QuerySet[Any, Any]":
+    lookups = dict(form.fixed)
+    for name, count in form.several:
+        lookups[name] = [values.pop(f"{name}_{number}") for number in range(count)]
+    return _select(model.objects.filter(**values, **lookups), form)
+
+
+def _select(found: "QuerySet[Any, Any]", form: _Form) -> "QuerySet[Any, Any]":
+    if form.related:
+        found = found.select_related(*form.related)
+    if form.order_by:
+        found = found.order_by(*form.order_by)
+    if form.locks:
+        found = found.select_for_update(of=form.locks, no_key=True)
+    return found[:1] if form.is_first else found
 
 
 def _named(value: Any, workspace_id: uuid.UUID | None) -> Any:

@@ -54,7 +54,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     """
     workspace = lock_ledger()
     [run] = kept_query.ask(_waiting, key=run.pk)
-    item = next(iter(kept_query.rows(QueueItem, run=run, locks=("self",))), None)
+    item = kept_query.first(QueueItem, run=run, locks=("self",))
     if run.status != RunStatus.QUEUED or item is None:
         raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
     # The engine's row is locked: its places hold until the commit.
@@ -64,7 +64,8 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
     attempt_id = ids.uuid7()
-    number = 1 + max((last.number for last in kept_query.rows(Attempt, run=run, order_by=("-number",), first=True)), default=0)
+    last = kept_query.first(Attempt, run=run, order_by=("-number",))
+    number = last.number + 1 if last is not None else 1
     [installation] = kept_query.rows(Installation, is_current=True)
     attempt = Attempt(
         id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{installation.epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED

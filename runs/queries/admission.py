@@ -130,7 +130,7 @@ def held_out(prepared: Prepared) -> tuple[str, ...]:
 
 
 def _site(prepared: Prepared) -> SiteFacts | None:
-    policy = next(iter(kept_query.rows(SitePolicy, is_current=True)), None)
+    policy = kept_query.first(SitePolicy, is_current=True)
     if policy is None or (policy.max_wall_seconds is None and not policy.forbids_no_isolation):
         return None
     return SiteFacts(policy.max_wall_seconds, policy.forbids_no_isolation, prepared.wall_seconds)

@@ -21,11 +21,10 @@ def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
         raise Refusal(f"{benchmark.name} has no contract yet; publish one before runs are measured by it.", field="benchmark_id")
     agent = Agent.objects.find(request.agent)
     numbered: dict[str, Any] = {"number": request.agent_version} if request.agent_version else {}
-    version = next(iter(kept_query.rows(AgentVersion, agent=agent, order_by=("-number",), first=True, **numbered)), None)
+    version = kept_query.first(AgentVersion, agent=agent, order_by=("-number",), **numbered)
     if version is None:
         raise Refusal(f"{agent.name} has no {'such version' if request.agent_version else 'version yet; publish one'}.", field="agent_id")
-    defaults = [] if request.pool else kept_query.rows(Pool, is_default=True, related=("engine",))
-    pool = Pool.objects.find(request.pool, "engine") if request.pool else next(iter(defaults), None)
+    pool = Pool.objects.find(request.pool, "engine") if request.pool else kept_query.first(Pool, is_default=True, related=("engine",))
     if pool is None:
         raise Refusal("Name a pool; this workspace has no default pool.", field="compute_pool_id")
     inputs = (*map(_dataset_input, request.datasets), *map(_artifact_input, request.artifacts))
@@ -68,7 +67,7 @@ def _dataset_input(text: str) -> ResolvedInput:
         if number and not (number.isascii() and number.isdigit() and len(number) < 9):
             raise NotFound("dataset version")
         numbered: dict[str, Any] = {"number": int(number)} if number else {}
-        version = next(iter(kept_query.rows(DatasetVersion, dataset=dataset, order_by=("-number",), first=True, **numbered)), None)
+        version = kept_query.first(DatasetVersion, dataset=dataset, order_by=("-number",), **numbered)
         if version is None and number:
             raise NotFound("dataset version")
     if version is None:

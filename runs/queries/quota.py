@@ -11,7 +11,6 @@ be scored by another run: then that one counts.
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -67,8 +66,7 @@ def quota_of(contract: Contract, person: User | None, *, now: datetime, workspac
     Where the benchmark has a newer contract, as for a retry or a member of a sweep, the one that leaves less counts. A command counts under
     the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
     """
-    newer: dict[str, Any] = {"benchmark": contract.benchmark_id, "version__gt": contract.version}
-    newest = next(iter(kept_query.rows(Contract, order_by=("-version",), first=True, **newer)), None)
+    newest = kept_query.first(Contract, order_by=("-version",), benchmark=contract.benchmark_id, version__gt=contract.version)
     if newest is not None:
         newest.benchmark = contract.benchmark
     found = [_quota(each, person, now=now, workspace=workspace, but=but) for each in (contract, newest) if each is not None]

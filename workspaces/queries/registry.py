@@ -100,8 +100,7 @@ def named_like(text: str) -> Q:
 
 def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
     """The version that holds now: scores are measured by it, and ranked under it. None: declared, not yet defined."""
-    newest = kept_query.rows(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",), first=True)
-    return next(iter(newest), None)
+    return kept_query.first(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",))
 
 
 def find_contract(benchmark: Benchmark, version: int) -> Contract:

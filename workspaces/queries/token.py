@@ -55,7 +55,7 @@ def read(text: str) -> TokenText | None:
 
 def actor_of_token(text: TokenText, *, request_id: str = "") -> Actor | None:
     """The actor behind a token whose workspace is open; None where it is unknown, wrong, expired, revoked, or its holder may not sign in."""
-    token = next(iter(kept_query.rows(Token, pk=text.token_id, kind=text.kind, related=("holder",))), None)
+    token = kept_query.first(Token, pk=text.token_id, kind=text.kind, related=("holder",))
     if token is None or not hmac.compare_digest(token.secret_hash, hash_secret(text.secret)):
         return None
     return actor_behind(token, request_id=request_id)

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from django.db.models import QuerySet
 
@@ -21,28 +20,14 @@ def standing_on(things: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid
     for kind, pk in things:
         by_kind.setdefault(kind, set()).add(pk)
     found: dict[tuple[str, uuid.UUID], list[Withdrawal]] = {}
-    keys = set().union(*by_kind.values()) if by_kind else set()
-    if not keys:
-        return found
-    for row in _marks(keys):
+    rows = kept_query.rows(
+        WithdrawnObject, object_id__in=set().union(*by_kind.values()), withdrawal__undone_at__isnull=True, related=("withdrawal",),
+        order_by=("withdrawal__created_at",),
+    )  # fmt: skip
+    for row in rows:
         if row.object_id in by_kind.get(row.kind, ()):
             found.setdefault((row.kind, row.object_id), []).append(row.withdrawal)
     return found
-
-
-def _marks(keys: set[uuid.UUID]) -> "Iterable[WithdrawnObject]":
-    if len(keys) > kept_query.FEW:
-        return _marks_on(*keys)
-    return kept_query.ask(_marks_of_few, **{f"key_{number}": key for number, key in enumerate(keys)})
-
-
-def _marks_of_few(**keys: Any) -> "QuerySet[WithdrawnObject]":
-    return _marks_on(*keys.values())
-
-
-def _marks_on(*keys: Any) -> "QuerySet[WithdrawnObject]":
-    rows = WithdrawnObject.objects.filter(object_id__in=keys, withdrawal__undone_at=None)
-    return rows.select_related("withdrawal").order_by("withdrawal__created_at")
 
 
 def withdrawals_on(kind: str, pk: uuid.UUID) -> list[Withdrawal]:
