@@ -297,21 +297,14 @@ def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:
         keys.setdefault(type(row), set()).add(row.pk)
     hashes = {}
     for model, wanted in keys.items():
-        for stored in _stored(model, wanted):
+        for stored in kept_query.ask(_by_keys, model, keys=[*wanted]):
             hashes[stored[model._meta.pk.attname]] = digest({name: plain(value) for name, value in stored.items()})
     return hashes
 
 
-def _stored(model: type[models.Model], wanted: set[Any]) -> Iterable[dict[str, Any]]:
+def _by_keys(model: type[models.Model], keys: Any) -> "models.QuerySet[Any, dict[str, Any]]":
     """The rows as the database holds them."""
-    if len(wanted) > kept_query.FEW:
-        return model._base_manager.filter(pk__in=wanted).values()
-    keys = {f"key_{number}": key for number, key in enumerate(wanted)}
-    return kept_query.ask(_by_keys, model, **keys)
-
-
-def _by_keys(model: type[models.Model], **keys: Any) -> "models.QuerySet[Any, dict[str, Any]]":
-    return model._base_manager.filter(pk__in=list(keys.values())).values()
+    return model._base_manager.filter(pk=keys).values()
 
 
 def _head() -> "models.QuerySet[AuditHead]":

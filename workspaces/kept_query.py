@@ -5,13 +5,13 @@ which `Key("name")` stands for every value that differs from one request to the 
 """
 
 import uuid
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import Expression, Model, QuerySet
+from django.db.models import Expression, Model, QuerySet, Value
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators  # type: ignore[attr-defined]  # the stubs leave it out
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
@@ -20,7 +20,6 @@ from workspaces import scope
 
 M = TypeVar("M", bound=Model)
 
-FEW = 8  # keys; what asks for so many of them has a form for each number
 WORKSPACE = "workspace of the open scope"
 
 
@@ -33,6 +32,18 @@ class Key(Expression):
 
     def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, list[Any]]:
         return "%s", [self]
+
+
+class Keys(Value):
+    """Several values, any of which a column may have: `filter(pk=keys)`. PostgreSQL gets them as one array, so that a query is the same for any
+    number of them. A `Value`, since the ORM sets any other expression in parentheses, where ANY may not stand."""
+
+    def __init__(self, name: str = "", values: Sequence[Any] = ()) -> None:
+        super().__init__(values)
+        self.name = name
+
+    def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, list[Any]]:
+        return "ANY(%s)", [self if self.name else self.value]
 
 
 class _Kept:
@@ -70,7 +81,7 @@ class _Kept:
         return [self._object(row) for row in rows] if self.makes_models else rows
 
     def _value(self, value: Any, keys: Mapping[str, Any]) -> Any:
-        if not isinstance(value, Key):
+        if not isinstance(value, Key | Keys):
             return value
         return scope.current_id() if value.name == WORKSPACE else keys[value.name]
 
@@ -89,85 +100,74 @@ _kept: dict[tuple[Hashable, ...], _Kept] = {}
 def ask(build: Callable[..., "QuerySet[Any, Any]"], *shape: Hashable, **keys: Any) -> list[Any]:
     """Rows of `build(*shape, **keys)`: models, dicts where it ends in `values`, tuples in `values_list`.
 
-    `build` is called once for each `shape` and set of keys, with a Key for each of the values, and what it makes is sent again and again. So it
-    has to be a function of a module: one that is made inside another may have taken a value of one request along, and the next asker would be
-    answered with that. TypeError for such a one, and where a key or a time got into the query all the same.
+    `build` is called once for each `shape` and set of keys, with a Key for each of the values, or Keys for a list, and what it makes is sent
+    again and again. So it has to be a function of a module: one that is made inside another may have taken a value of one request along, and
+    the next asker would be answered with that. TypeError for such a one, and where a key or a time got into the query all the same.
     """
     if "<" in build.__qualname__:
         raise TypeError(f"{build.__qualname__} is made inside another function; a kept query is built by a function of a module.")
     opened = scope.current() if scope.is_open() else None
-    if opened is not None and opened.shared is not None:
-        return list(build(*shape, **keys))  # narrowed to one object by the manager
-    form = (build, shape, tuple(keys))
+    several = [name for name, value in keys.items() if isinstance(value, list)]
+    if opened is not None and opened.shared is not None:  # narrowed to one object by the manager
+        return list(build(*shape, **keys | {name: Keys(values=keys[name]) for name in several}))
+    form = (build, shape, *keys, tuple(several))
     kept = _kept.get(form)
     if kept is None:
-        made = build(*shape, **{name: Key(name) for name in keys})
+        made = build(*shape, **{name: Keys(name) if name in several else Key(name) for name in keys})
         kept = _kept[form] = _Kept(made, opened.workspace_id if opened else None)
     return kept.rows(keys)
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What is the same each time `rows` is asked so: `fixed` look-ups, and of those by several keys how many."""
+    """What is the same each time `rows` is asked so."""
 
     related: tuple[str, ...]
     order_by: tuple[str, ...]
     locks: tuple[str, ...]
-    is_first: bool
+    limit: int | None
     fixed: tuple[tuple[str, Any], ...] = ()
-    several: tuple[tuple[str, int], ...] = ()
 
 
 def rows(
-    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
+    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), limit: int | None = None,
+    **lookups: Any,
 ) -> "list[M]":  # fmt: skip
     """Rows of a model whose columns have these values, as `filter(**lookups)` finds them: a kept query without a function of its own. Rows are
     given as rows or as keys; nothing is looked for by None (`…__isnull` is a look-up like any). `locks` names what is locked, "self" and
     related rows."""
-    return _found(model, _Form(related, order_by, locks, is_first=False), lookups)
+    return _found(model, _Form(related, order_by, locks, limit), lookups)
 
 
 def first(
     model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
 ) -> "M | None":  # fmt: skip
     """The first of `rows`, None where there is none."""
-    return next(iter(_found(model, _Form(related, order_by, locks, is_first=True), lookups)), None)
+    return next(iter(_found(model, _Form(related, order_by, locks, 1), lookups)), None)
 
 
 def _found(model: "type[M]", form: _Form, lookups: Mapping[str, Any]) -> "list[M]":
-    fixed, several, values = [], [], dict[str, Any]()
-    for name, value in lookups.items():
-        if name.endswith("__isnull"):
-            fixed.append((name, value))
-        elif name.endswith("__in"):
-            keys = list(value)
-            if len(keys) > FEW or not keys:
-                return list(_select(model.objects.filter(**lookups), form)) if keys else []  # type: ignore[attr-defined]  # every model here has it
-            several.append((name, len(keys)))
-            values |= {f"{name}_{number}": key for number, key in enumerate(keys)}
-        else:
-            values[name] = getattr(value, "pk", value)
+    fixed = tuple((name, value) for name, value in lookups.items() if name.endswith("__isnull"))
+    values = {
+        name.removesuffix("__in"): [*value] if name.endswith("__in") else getattr(value, "pk", value)
+        for name, value in lookups.items()
+        if not name.endswith("__isnull")
+    }
     if None in values.values():
         raise TypeError("Nothing equals NULL; look for `…__isnull`.")
-    found: list[M] = ask(_filtered, model, replace(form, fixed=tuple(fixed), several=tuple(several)), **values)
+    found: list[M] = ask(_filtered, model, replace(form, fixed=fixed), **values)
     return found
 
 
 def _filtered(model: Any, form: _Form, **values: Any) -> "QuerySet[Any, Any]":
-    lookups = dict(form.fixed)
-    for name, count in form.several:
-        lookups[name] = [values.pop(f"{name}_{number}") for number in range(count)]
-    return _select(model.objects.filter(**values, **lookups), form)
-
-
-def _select(found: "QuerySet[Any, Any]", form: _Form) -> "QuerySet[Any, Any]":
+    found: QuerySet[Any, Any] = model.objects.filter(**values, **dict(form.fixed))
     if form.related:
         found = found.select_related(*form.related)
     if form.order_by:
         found = found.order_by(*form.order_by)
     if form.locks:
         found = found.select_for_update(of=form.locks, no_key=True)
-    return found[:1] if form.is_first else found
+    return found[: form.limit]
 
 
 def _named(value: Any, workspace_id: uuid.UUID | None) -> Any:

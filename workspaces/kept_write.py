@@ -11,7 +11,7 @@ from typing import Any
 from django.db import DatabaseError, connection, models
 from django.db.models.expressions import DatabaseDefault
 
-from workspaces import kept_query
+FEW = 8  # rows of one statement
 
 
 def insert(rows: Sequence[models.Model]) -> None:
@@ -19,7 +19,7 @@ def insert(rows: Sequence[models.Model]) -> None:
     if not rows:
         return
     model = type(rows[0])
-    if len(rows) > kept_query.FEW:
+    if len(rows) > FEW:
         model._default_manager.bulk_create(rows)  # each number of rows has an SQL of its own, and those are kept for good
         return
     fields = _written(model)

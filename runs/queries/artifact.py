@@ -1,10 +1,13 @@
 """Artifacts of the workspace, newest first, and what came of them."""
 
+from collections.abc import Sized
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 
 from runs.models import Artifact, Evaluation, Run, RunInput
+from workspaces import kept_query
 from workspaces.models import DatasetPiece
 from workspaces.queries.paging import Page, newest_first
 
@@ -46,16 +49,25 @@ class ArtifactUses:
 
 def uses_of_artifact(artifact: Artifact) -> ArtifactUses:
     """The runs that read it, the scores that were measured of it, the live datasets that it is a piece of."""
-    readers = Run.objects.filter(inputs__artifact=artifact)
-    scores = Evaluation.objects.filter(subject_artifact=artifact)
-    pieces = DatasetPiece.objects.filter(made_by_run_id=artifact.run_id, blob=artifact.blob_id)
+    newest: dict[str, Any] = {"order_by": ("-created_at", "-pk"), "limit": USES_SHOWN}
+    readers = kept_query.rows(Run, inputs__artifact=artifact, related=("agent",), **newest)
+    scores = kept_query.rows(Evaluation, subject_artifact=artifact, related=("run", "benchmark", "contract"), **newest)
+    pieces = kept_query.rows(
+        DatasetPiece, made_by_run_id=artifact.run_id, blob=artifact.blob_id, related=("dataset", "window"), order_by=("dataset__slug", "number"),
+        limit=USES_SHOWN,
+    )  # fmt: skip
     return ArtifactUses(
-        readers=list(readers.select_related("agent").order_by("-created_at", "-pk")[:USES_SHOWN]),
-        readers_count=readers.count(),
-        scores=list(scores.select_related("run", "benchmark", "contract").order_by("-created_at", "-pk")[:USES_SHOWN]),
-        scores_count=scores.count(),
-        pieces=list(pieces.select_related("dataset", "window").order_by("dataset__slug", "number")[:USES_SHOWN]),
+        readers=readers,
+        readers_count=_count_of(readers, Run.objects.filter(inputs__artifact=artifact)),
+        scores=scores,
+        scores_count=_count_of(scores, Evaluation.objects.filter(subject_artifact=artifact)),
+        pieces=pieces,
     )
+
+
+def _count_of(shown: Sized, rows: "QuerySet[Any]") -> int:
+    """How many there are; asked only where not all are shown."""
+    return len(shown) if len(shown) < USES_SHOWN else rows.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +94,9 @@ def uses_of_run(run: Run) -> RunUses:
     readers = Run.objects.filter(pk__in=RunInput.objects.filter(artifact__run=run).values("run"))
     pieces = DatasetPiece.objects.filter(made_by_run_id=run.pk).values("dataset__slug", "window__slug")
     sums = pieces.annotate(pieces=Count("pk"), sum=Sum("records")).order_by("dataset__slug", "window__window_number", "window__slug")
+    shown = list(readers.order_by("-created_at", "-pk")[:USES_SHOWN])
     return RunUses(
-        readers=list(readers.order_by("-created_at", "-pk")[:USES_SHOWN]),
-        readers_count=readers.count(),
+        readers=shown,
+        readers_count=_count_of(shown, readers),
         grown=[Grown(row["dataset__slug"], row["window__slug"] or "", row["pieces"], row["sum"]) for row in sums[:USES_SHOWN]],
     )

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.cache import cache
 
 from runs.models import DatasetImport
+from workspaces import kept_query
 from workspaces.models import Dataset
 from workspaces.queries.paging import Page, newest_first
 
@@ -24,7 +25,7 @@ class Progress:
 
 def imports_of(dataset: Dataset) -> list[DatasetImport]:
     """The newest, with who asked and the version that came of it."""
-    return list(DatasetImport.objects.filter(dataset=dataset).select_related("requested_by", "version").order_by("-created_at")[:SHOWN])
+    return kept_query.rows(DatasetImport, dataset=dataset, related=("requested_by", "version"), order_by=("-created_at",), limit=SHOWN)
 
 
 def page_of_imports(dataset: Dataset, *, cursor: str = "", size: int = 50) -> Page[DatasetImport]:

@@ -1,10 +1,12 @@
 """What is to be read and compared, and what was found: checks of overlap between versions and holdouts."""
 
+from typing import Any
+
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from runs.models import OverlapCheck, RecordIndex
 from runs.overlap.method import METHOD
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.models import DatasetFile, DatasetVersion, Workspace
 
 HOLDOUT = DatasetVersion.Role.HOLDOUT
@@ -50,10 +52,20 @@ def files_with_content(version: DatasetVersion) -> list[DatasetFile]:
     return list(DatasetFile.objects.filter(version=version).select_related("blob").order_by("path"))
 
 
-def checks_of(version: DatasetVersion) -> "QuerySet[OverlapCheck]":
+def checks_of(version: "DatasetVersion | Any") -> "QuerySet[OverlapCheck]":
     """Checks of a version, or of a holdout against all others; what was found first, then by age. Without the pairs."""
     checks = OverlapCheck.objects.filter(Q(version=version) | Q(holdout=version), method=METHOD).defer("pairs")
     return checks.select_related("version__dataset", "holdout__dataset").order_by("-exact", "-near", "-checked_at", "-pk")
+
+
+def first_checks_of(version: DatasetVersion, limit: int) -> list[OverlapCheck]:
+    """What `checks_of` has first."""
+    checks: list[OverlapCheck] = kept_query.ask(_checks_of, limit, version=version.pk)
+    return checks
+
+
+def _checks_of(limit: int, version: Any) -> "QuerySet[OverlapCheck]":
+    return checks_of(version)[:limit]
 
 
 def find_check(text: str) -> OverlapCheck:

@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Max, Q, Sum
+from django.db.models import Count, Max, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Watch
+from workspaces import kept_query
 from workspaces.models import Engine, EngineSlot, Pool
+
+SHOWN = 200  # attempts of one pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +39,40 @@ class PoolState:
 
 
 def pool_state(pool: Pool) -> PoolState:
-    open_attempts = Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS))
-    attempts = list(open_attempts.select_related("run__agent", "run__requested_by").order_by("created_at", "pk")[:200])
-    seen = Watch.objects.filter(attempt__pool=pool)
+    related = ("run__agent", "run__requested_by")
+    attempts = kept_query.rows(
+        Attempt, pool=pool, status__in=sorted(OPEN_ATTEMPTS), related=related, order_by=("created_at", "pk"), limit=SHOWN
+    )  # fmt: skip
+    taken = sum(attempt.run.slots for attempt in attempts) if len(attempts) < SHOWN else _taken(pool)
+    [(engine_taken, waiting, contact_at, silent)] = kept_query.ask(_figures, pool=pool.pk, engine=pool.engine_id)
     return PoolState(
         pool=pool,
         engine=pool.engine,
         attempts=attempts,
-        taken=int(open_attempts.aggregate(total=Sum("run__slots"))["total"] or 0),
-        engine_taken=EngineSlot.objects.filter(engine=pool.engine).count(),
-        waiting=QueueItem.objects.filter(pool=pool).count(),
-        contact_at=seen.aggregate(last=Max("observed_at", filter=~Q(observed="unknown")))["last"],
-        silent=seen.filter(attempt__in=open_attempts, observed="unknown").count(),
+        taken=taken,
+        engine_taken=engine_taken,
+        waiting=waiting,
+        contact_at=contact_at,
+        silent=silent,
     )
+
+
+def _taken(pool: Pool) -> int:
+    held = Attempt.objects.filter(pool=pool, status__in=sorted(OPEN_ATTEMPTS))
+    return int(held.aggregate(total=Sum("run__slots"))["total"] or 0)
+
+
+def _figures(pool: Any, engine: Any) -> "QuerySet[Any, Any]":
+    """Places taken of the engine, runs that wait, when it was last observed, and how many attempts did not answer; in one statement."""
+    seen = Watch.objects.filter(attempt__pool=pool)
+    silent = seen.filter(attempt__status__in=sorted(OPEN_ATTEMPTS), observed="unknown")
+    return Pool.objects.filter(pk=pool).values_list(
+        _count(EngineSlot.objects.filter(engine=engine), "engine"),
+        _count(QueueItem.objects.filter(pool=pool), "pool"),
+        Subquery(seen.exclude(observed="unknown").order_by().values("attempt__pool").annotate(last=Max("observed_at")).values("last")),
+        _count(silent, "attempt__pool"),
+    )
+
+
+def _count(rows: "QuerySet[Any]", of: str) -> Coalesce:
+    return Coalesce(Subquery(rows.order_by().values(of).annotate(count=Count("pk")).values("count")), 0)

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from runs.lifecycle import ACTIVE
 from runs.models import Run
 from runs.queries.utilisation import CPU, GPU, MEMORY
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.models import Pool
 
 MINUTES, SECONDS = 60, 60.0
@@ -83,8 +83,7 @@ class _Minutes:
 
 def pool_hour(pool: Pool, now: datetime) -> PoolHour:
     since = now - timedelta(minutes=MINUTES)
-    recent = Run.objects.filter(Q(status__in=sorted(ACTIVE)) | Q(ended_at__gte=since), pool=pool).order_by("-started_at")
-    runs = dict(recent.values_list("pk", "status")[:RUNS_LOOKED_AT])
+    runs = dict(kept_query.ask(_recent, pool=pool.pk, since=since))
     begins, ends = since.timestamp(), now.timestamp()
     cpu, memory, gpus = _Minutes(begins), _Minutes(begins), _Minutes(begins)
     newest: dict[tuple[Any, str], tuple[float, float, float]] = {}
@@ -96,6 +95,11 @@ def pool_hour(pool: Pool, now: datetime) -> PoolHour:
     for (_, key), (last, mean, lasted) in newest.items():  # since its last sample a run under way has gone on much the same
         {CPU: cpu, MEMORY: memory}.get(key, gpus).add(last, min(ends, last + max(lasted, SECONDS / 2)), mean)
     return PoolHour(cpu.curve(100, is_mean=False), memory.curve(GIGABYTE, is_mean=False), gpus.curve(1, is_mean=True))
+
+
+def _recent(pool: Any, since: Any) -> "QuerySet[Any, Any]":
+    recent = Run.objects.filter(Q(status__in=sorted(ACTIVE)) | Q(ended_at__gte=since), pool=pool).order_by("-started_at")
+    return recent.values_list("pk", "status")[:RUNS_LOOKED_AT]
 
 
 def _rows(runs: list[Any], since: datetime, begins: float, ends: float) -> list[tuple[Any, ...]]:

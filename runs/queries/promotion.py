@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from runs.eligibility import facts_from, summary
 from runs.models import Artifact, Promotion
 from runs.queries.suspension import suspended
-from workspaces import ids
+from workspaces import ids, kept_query
 from workspaces.checklist import fact_checks
 from workspaces.models import Approval, NotFound
 from workspaces.queries.paging import Page, newest_first
@@ -78,7 +78,7 @@ def promotion_page(promotion: Promotion) -> PromotionPage:
 
 def promotions_of(artifact: Artifact) -> list[Told]:
     """Under which names it stands, stood, or was put forward; newest first, cut."""
-    return told(_rows().filter(artifact=artifact).order_by("-created_at", "-pk")[:10])
+    return told(kept_query.rows(Promotion, artifact=artifact, related=RELATED, order_by=("-created_at", "-pk"), limit=10))
 
 
 def find_promoted(name: str) -> Promotion:

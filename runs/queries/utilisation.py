@@ -5,6 +5,7 @@ What nobody has measured is None, never 0.
 
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
@@ -70,10 +71,14 @@ class _Sampled:
 
 def pool_uses(pools: list[Pool]) -> list[PoolUse]:
     """The use of each pool, in their order; two queries, one where nothing runs."""
-    held = Attempt.objects.filter(pool__in=pools, status__in=sorted(OPEN_ATTEMPTS)).order_by().values_list("pool")
-    taken = {pool: (slots, runs) for pool, slots, runs in held.annotate(Sum("run__slots"), Count("pk"))} if pools else {}
+    taken = {pool: (slots, runs) for pool, slots, runs in kept_query.ask(_held, pools=[pool.pk for pool in pools])}
     sampled = _sampled(list(taken)) if taken else {}
     return [_use(pool, *taken.get(pool.pk, (0, 0)), sampled.get(pool.pk)) for pool in pools]
+
+
+def _held(pools: Any) -> "QuerySet[Any, Any]":
+    held = Attempt.objects.filter(pool=pools, status__in=sorted(OPEN_ATTEMPTS)).order_by().values_list("pool")
+    return held.annotate(Sum("run__slots"), Count("pk"))
 
 
 def open_pools(limit: int) -> list[Pool]:

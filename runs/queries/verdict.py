@@ -7,11 +7,13 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from runs.models import OverlapCheck, RecordIndex, Ruling
 from runs.overlap.method import METHOD
+from workspaces import kept_query
 from workspaces.models import DatasetVersion
 from workspaces.units import plural
 
@@ -96,32 +98,48 @@ def verdicts_of(versions: Iterable[DatasetVersion]) -> dict[uuid.UUID, Verdict]:
 
 def _facts(versions: list[DatasetVersion]) -> _Facts:
     keys = [version.pk for version in versions]
-    counts = DatasetVersion.objects.aggregate(holdouts=Count("pk", filter=Q(role=HOLDOUT)), others=Count("pk", filter=~Q(role=HOLDOUT)))
-    facts = _Facts(holdouts=counts["holdouts"], others=counts["others"])
-    checks = OverlapCheck.objects.filter(method=METHOD)
-    facts.found = _sums(checks.filter(version__in=keys), "version")
-    held_out = [version.pk for version in versions if version.role == HOLDOUT]
-    if held_out:
-        facts.found |= _sums(checks.filter(holdout__in=held_out), "holdout")
-    facts.indexes = {row.version_id: row for row in RecordIndex.objects.filter(version__in=keys, method=METHOD)}
-    rulings = Ruling.objects.filter(version__in=keys).select_related("ruled_by").order_by("version", "about", "-number")
-    facts.rulings = {(row.version_id, row.about): row for row in rulings.distinct("version", "about")}
+    facts, roles = _Facts(), dict(kept_query.ask(_roles))
+    facts.holdouts = roles.pop(HOLDOUT, 0)
+    facts.others = sum(roles.values())
+    facts.found = _found("version", keys) | _found("holdout", [version.pk for version in versions if version.role == HOLDOUT])
+    facts.indexes = {row.version_id: row for row in kept_query.rows(RecordIndex, version__in=keys, method=METHOD)}
+    facts.rulings = {(row.version_id, row.about): row for row in kept_query.ask(_rulings, versions=keys)}
     return facts
 
 
-def _sums(checks: "QuerySet[OverlapCheck]", side: str) -> dict[uuid.UUID, Found]:
+def _roles() -> "QuerySet[Any, Any]":
+    return DatasetVersion.objects.order_by().values_list("role").annotate(Count("pk"))
+
+
+def _rulings(versions: Any) -> "QuerySet[Ruling]":
+    rulings = Ruling.objects.filter(version=versions).select_related("ruled_by")
+    return rulings.order_by("version", "about", "-number").distinct("version", "about")
+
+
+def _sums(side: str, versions: Any) -> "QuerySet[Any, dict[str, Any]]":
     kinds = OverlapCheck.Verdict
-    rows = checks.values(side).annotate(
-        checks=Count("pk"),
-        contaminated=Count("pk", filter=Q(verdict=kinds.CONTAMINATED)),
-        suspicious=Count("pk", filter=Q(verdict=kinds.SUSPICIOUS)),
-        unknown=Count("pk", filter=Q(verdict=kinds.UNKNOWN)),
-        exact_sum=Sum("exact"),
-        near_sum=Sum("near"),
+    checks = OverlapCheck.objects.filter(**{side: versions}, method=METHOD)
+    found: QuerySet[Any, dict[str, Any]] = (
+        checks.order_by()
+        .values(side)
+        .annotate(
+            checks=Count("pk"),
+            contaminated=Count("pk", filter=Q(verdict=kinds.CONTAMINATED)),
+            suspicious=Count("pk", filter=Q(verdict=kinds.SUSPICIOUS)),
+            unknown=Count("pk", filter=Q(verdict=kinds.UNKNOWN)),
+            exact_sum=Sum("exact"),
+            near_sum=Sum("near"),
+        )
     )
+    return found
+
+
+def _found(side: str, versions: list[uuid.UUID]) -> dict[uuid.UUID, Found]:
+    if not versions:
+        return {}
     return {
         row[side]: Found(row["checks"], row["contaminated"], row["suspicious"], row["unknown"], int(row["exact_sum"]), int(row["near_sum"]))
-        for row in rows
+        for row in kept_query.ask(_sums, side, versions=versions)
     }
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from runs.queries.dataset_import import imports_of
 from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
-from runs.queries.overlap import checks_of
+from runs.queries.overlap import first_checks_of
 from runs.queries.verdict import verdict_of, verdicts_of
 from workspaces.access import Kind, Permission
 from workspaces.models import Dataset, DatasetFile
@@ -40,7 +40,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
     sees_runs = request.rights.allows(Permission.VIEW, Kind.RUN)
     uses, use_count = uses_of(found) if sees_runs else ([], 0)
     files = files_of(chosen) if chosen else []
-    checks = list(checks_of(chosen)[: CHECKS + 1]) if chosen else []
+    checks = first_checks_of(chosen, CHECKS + 1) if chosen else []
     shown = _shown(files, request.GET.get("file", ""))
     makers, makers_count = makers_of(found) if found.window_of_id and sees_runs else ([], 0)
     zone = request.workspace.zone or "UTC"

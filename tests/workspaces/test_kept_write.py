@@ -81,8 +81,9 @@ def test_rows_are_found_by_the_values_of_their_columns(person: User) -> None:
         assert kept_query.rows(Notification, pk=uuid.uuid4()) == []
         assert kept_query.first(Notification, pk=uuid.uuid4()) is None
         assert kept_query.rows(Notification, pk__in=[seen.pk, uuid.uuid4()]) == kept_query.rows(Notification, pk__in={seen.pk}) == [seen]
-        many = [uuid.uuid4() for _ in range(kept_query.FEW)]
+        many = [uuid.uuid4() for _ in range(100)]
         assert kept_query.rows(Notification, pk__in=[*many, row.pk, seen.pk], order_by=("pk",)) == [row, seen]
+        assert kept_query.rows(Notification, person__in=[person.pk], cause__in=["run_ended"], order_by=("pk",)) == [row, seen]
         assert kept_query.rows(Notification, pk__in=[]) == []
     with pytest.raises(TypeError, match="isnull"):
         kept_query.rows(Notification, seen_at=None)
