@@ -7,9 +7,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.lifecycle import TERMINAL
 from runs.models import CheckResult, ContractCheck
+from workspaces import kept_query
 from workspaces.models import Contract, NotFound
 
 SHOWN = 10
+OF_CHECK = ("reference__subject_artifact", "reference__run", "set_by")
 Status = CheckResult.Status
 
 
@@ -34,17 +36,17 @@ def checked(contract: Contract | None) -> Checked | None:
     """None where no check stands."""
     if contract is None:
         return None
-    check = standing().filter(contract=contract).first()
+    check = kept_query.first(ContractCheck, ended_at__isnull=True, contract=contract, related=OF_CHECK)
     return Checked(check, results_of(check)) if check is not None else None
 
 
 def standing() -> "QuerySet[ContractCheck]":
-    return ContractCheck.objects.filter(ended_at=None).select_related("reference__subject_artifact", "reference__run", "set_by")
+    return ContractCheck.objects.filter(ended_at=None).select_related(*OF_CHECK)
 
 
 def results_of(check: ContractCheck) -> list[CheckResult]:
     """The newest first."""
-    return list(CheckResult.objects.filter(contract_check=check).select_related("run", "evaluation").order_by("-number")[:SHOWN])
+    return kept_query.rows(CheckResult, contract_check=check, related=("run", "evaluation"), order_by=("-number",), limit=SHOWN)
 
 
 def find_result(text: str) -> CheckResult:

@@ -20,6 +20,7 @@ from runs.queries.score_rows import RELATED, with_related
 from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import standing
 from runs.queries.unscored import Unscored, unscored
+from workspaces import kept_query
 from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
@@ -153,20 +154,25 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     view = _settled(view, contract, leading, offered)
     columns = view.metrics or tuple(metric.metric for metric in contract.all_metrics if metric != leading)
     rows = scores_under(contract, leading)
-    rows = best_of_each(rows, leading) if view.is_best else rows
+    rows = best_of_each(rows, leading.direction) if view.is_best else rows
     known = Scoreboard(
         contract=contract, view=view, leading=leading, columns=columns, withdrawn=_withdrawn(contract, leading), offered=offered,
-        unscored=unscored(contract, leading.metric), **_counts(rows),
+        unscored=unscored(contract, leading.metric), **_counts(contract, leading, is_best=view.is_best),
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
         return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
-    ordered = ranked(rows, leading)
-    page = with_related(_as_asked(ordered, contract, leading, view)[view.start : view.start + size])
+    is_first = not view.start and view.order == BY_SCORE
+    if is_first and not view.metrics and size == PAGE:  # as nearly everybody looks at it
+        page = with_related(kept_query.ask(_first_page, leading.direction, view.is_best, size, **_of(contract, leading)))
+    else:
+        page = with_related(_as_asked(ranked(rows, leading.direction), contract, leading, view)[view.start : view.start + size])
     others = _others(contract, columns, page)
     scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
-    is_top = scores and not view.start and view.order == BY_SCORE
-    top = scores[0] if is_top else next((_score(row) for row in with_related(ordered[:1])), None)
+    if is_first:
+        top = scores[0] if scores else None
+    else:
+        top = next((_score(row) for row in with_related(ranked(rows, leading.direction)[:1])), None)
     leader = top if top is not None and top.rank is not None else None
     return replace(
         known,
@@ -191,37 +197,66 @@ def _settled(view: BoardView, contract: Contract, leading: Metric, offered: Sequ
     )
 
 
-def _counts(rows: "QuerySet[Evaluation]") -> dict[str, Any]:
-    return rows.aggregate(total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE))
+def _of(contract: Contract, leading: Contract | Metric) -> dict[str, Any]:
+    return {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": leading.metric}
+
+
+def _first_page(direction: str, is_best: bool, size: int, **of: Any) -> "QuerySet[Evaluation]":
+    return ranked(_rows(direction, is_best, **of), direction)[:size]
+
+
+def _rows(direction: str, is_best: bool, **of: Any) -> "QuerySet[Evaluation]":
+    rows = standing().filter(**of)
+    return best_of_each(rows, direction) if is_best else rows
+
+
+def _counts(contract: Contract, leading: Metric, *, is_best: bool) -> dict[str, Any]:
+    tallies = kept_query.ask(_tally, leading.direction, is_best, **_of(contract, leading))
+    return {name: count for tally in tallies for name, count in tally.items() if name != "contract"}
+
+
+def _tally(direction: str, is_best: bool, **of: Any) -> "QuerySet[Any, Any]":
+    rows: QuerySet[Any, Any] = _rows(direction, is_best, **of).order_by().values("contract")
+    tallies: QuerySet[Any, Any] = rows.annotate(
+        total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE)
+    )  # fmt: skip
+    return tallies
 
 
 def _older_scores(contract: Contract, limit: int) -> list[Score]:
     if not limit:
         return []
-    older = standing().filter(benchmark=contract.benchmark_id).exclude(contract=contract).filter(metric=F("contract__metric"))
-    return [_older(row) for row in _related(older).order_by("-created_at", "-pk")[:limit]]
+    return [_older(row) for row in kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk)]
 
 
-def scores_under(contract: Contract, leading: Metric | None = None) -> "QuerySet[Evaluation]":
+def _under_others(limit: int, benchmark: Any, contract: Any) -> "QuerySet[Evaluation]":
+    older = standing().filter(benchmark=benchmark).exclude(contract=contract).filter(metric=F("contract__metric"))
+    return _related(older).order_by("-created_at", "-pk")[:limit]
+
+
+def scores_under(contract: Contract, leading: Contract | Metric | None = None) -> "QuerySet[Evaluation]":
     """Scores of the contract's first metric, or another, measured under this version of it, that rest on nothing withdrawn."""
-    metric = contract.metric if leading is None else leading.metric
-    return standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=metric)
+    return standing().filter(**_of(contract, leading or contract))
 
 
 def _withdrawn(contract: Contract, leading: Metric) -> int:
-    rows = Evaluation.objects.filter(benchmark=contract.benchmark_id, contract=contract, metric=leading.metric)
-    return rows.filter(pk__in=marked("evaluation")).count()
+    return sum(count for _, count in kept_query.ask(_marked_scores, **_of(contract, leading)))
 
 
-def best_first(leading: Contract | Metric) -> tuple[OrderBy, str, str]:
+def _marked_scores(**of: Any) -> "QuerySet[Any, Any]":
+    rows = Evaluation.objects.filter(**of, pk__in=marked("evaluation"))
+    return rows.order_by().values_list("contract").annotate(Count("pk"))
+
+
+def best_first(direction: str) -> tuple[OrderBy, str, str]:
     """The order in which scores lead: by value, of equal ones the earliest."""
     value = F("value")
-    return (value.desc() if leading.direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
+    return (value.desc() if direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
 
 
-def ranked(rows: "QuerySet[Evaluation]", leading: Contract | Metric) -> "QuerySet[Evaluation]":
+def ranked(rows: "QuerySet[Evaluation]", direction: str) -> "QuerySet[Evaluation]":
     """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share, and `sharing`, how many do."""
-    by_value, *ties = best_first(leading)
+    by_value, *ties = best_first(direction)
     rows = _marked(rows).annotate(
         place=Window(Rank(), order_by=["is_unranked", by_value]),
         sharing=Window(Count("pk"), partition_by=[F("is_unranked"), F("value")]),
@@ -229,11 +264,11 @@ def ranked(rows: "QuerySet[Evaluation]", leading: Contract | Metric) -> "QuerySe
     return rows.order_by("is_unranked", by_value, *ties)
 
 
-def best_of_each(rows: "QuerySet[Evaluation]", leading: Contract | Metric) -> "QuerySet[Evaluation]":
+def best_of_each(rows: "QuerySet[Evaluation]", direction: str) -> "QuerySet[Evaluation]":
     """Of each agent the score that leads the others of it; an evaluation counts for the agent that made what it measured."""
     measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
     credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
-    order: list[OrderBy | str] = ["is_unranked", *best_first(leading)]
+    order: list[OrderBy | str] = ["is_unranked", *best_first(direction)]
     numbered = _marked(rows).annotate(credited=credited).annotate(
         nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
     )  # fmt: skip
@@ -283,17 +318,24 @@ def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Eval
     found = next((score for score in shown if score.rank == leader.sharing + 1), None)
     if found is not None:
         return found
-    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(leading)).first()
+    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(leading.direction)).first()
     return None if behind is None else Score(leader.sharing + 1, behind, True, behind.run.isolation != Pool.Isolation.NONE)
 
 
 def _offered(contract: Contract, leading: Metric, wanted: Sequence[str]) -> list[str]:
     """Other metrics that runs reported: the first of them, and those that the address names."""
-    reported = standing().filter(benchmark=contract.benchmark_id, contract=contract).exclude(metric=leading.metric)
-    found = list(reported.order_by("metric").values_list("metric", flat=True).distinct()[:MOST_OFFERED])
+    found = [name for (name,) in kept_query.ask(_first_reported, **_of(contract, leading))]
     missing = [name for name in wanted if name not in found][:MOST_COLUMNS]
-    more = reported.filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()
+    more = _reported(**_of(contract, leading)).filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()
     return [*found, *sorted(more)]
+
+
+def _reported(benchmark: Any, contract: Any, metric: Any) -> "QuerySet[Evaluation]":
+    return standing().filter(benchmark=benchmark, contract=contract).exclude(metric=metric)
+
+
+def _first_reported(**of: Any) -> "QuerySet[Any, Any]":
+    return _reported(**of).order_by("metric").values_list("metric").distinct()[:MOST_OFFERED]
 
 
 def _others(contract: Contract, metrics: Sequence[str], rows: Iterable[Evaluation]) -> dict[uuid.UUID, tuple[Measured, ...]]:

@@ -1,13 +1,15 @@
 """Runs of a benchmark that have ended and left no score under the contract that holds now: they stand on no rank, and it is said why."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
 from runs.queries.contract_facts import not_kept
 from runs.queries.standing import standing
+from workspaces import kept_query
 from workspaces.models import Contract
 from workspaces.queries.withdrawal import withdrawn
 
@@ -32,14 +34,22 @@ def unscored(contract: Contract, metric: str = "") -> Unscored:
     """Of the contract's first metric, or another. Runs that may still be scored are none of them, nor are those of which another run has scored
     what they left."""
     metric = metric or contract.metric
-    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric=metric)
-    runs = Run.objects.filter(benchmark=contract.benchmark_id, contract=contract, status__in=sorted(TERMINAL)).exclude(
-        Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk")))
-    )
-    rows = list(runs.select_related("agent", "agent_version").order_by("-ended_at", "-pk")[:SHOWN])
-    total = len(rows) if len(rows) < SHOWN else runs.count()
+    of = {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": metric}
+    rows: list[Run] = kept_query.ask(_newest, **of)
+    total = len(rows) if len(rows) < SHOWN else _without_score(**of).count()
     gone = withdrawn("run", [run.pk for run in rows])
     return Unscored([UnscoredRun(run, _why(run, contract, metric, is_withdrawn=run.pk in gone)) for run in rows], total)
+
+
+def _without_score(benchmark: Any, contract: Any, metric: Any) -> "QuerySet[Run]":
+    scores = standing().filter(benchmark=benchmark, contract=contract, metric=metric)
+    return Run.objects.filter(benchmark=benchmark, contract=contract, status__in=sorted(TERMINAL)).exclude(
+        Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk")))
+    )
+
+
+def _newest(**of: Any) -> "QuerySet[Run]":
+    return _without_score(**of).select_related("agent", "agent_version").order_by("-ended_at", "-pk")[:SHOWN]
 
 
 def _why(run: Run, contract: Contract, metric: str, *, is_withdrawn: bool) -> str:

@@ -113,7 +113,7 @@ def _boards(evaluations: list[uuid.UUID]) -> list[BoardChange]:
         leaving = rows.filter(pk__in=gone).count()
         if newest != contract or not leaving:
             continue
-        ordered = rows.select_related("run").order_by(*best_first(contract))
+        ordered = rows.select_related("run").order_by(*best_first(contract.direction))
         left = ordered.exclude(pk__in=gone)
         found.append(BoardChange(contract.benchmark, leaving, left.count(), _leader(ordered), _leader(left)))
     return found

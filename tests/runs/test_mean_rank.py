@@ -124,7 +124,7 @@ def test_the_median_of_up_to_five_is_the_median(laboratory: Laboratory, columns:
         score(laboratory, f"run-{number}", float(number), others={metric: float(order[at]) for at, metric in enumerate(metrics)})
     contract = current_contract(Benchmark.objects.get().pk)
     assert contract is not None
-    rows = with_ranks(ranked(scores_under(contract), contract), contract, metrics).annotate(twice=by_median(columns))
+    rows = with_ranks(ranked(scores_under(contract), contract.direction), contract, metrics).annotate(twice=by_median(columns))
     found = [(getattr(row, "twice"), [getattr(row, f"rank_{at}") for at in range(columns + 1)]) for row in rows]
     assert len(found) == Evaluation.objects.filter(metric="accuracy").count() == 6
     assert [twice for twice, _ in found] == [2 * statistics.median(of) for _, of in found]

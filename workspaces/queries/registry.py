@@ -113,7 +113,7 @@ def find_contract(benchmark: Benchmark, version: int) -> Contract:
 
 def contracts_of(benchmark: Benchmark) -> list[Contract]:
     """Every version of the contract, newest first."""
-    return list(benchmark.contracts.select_related(*CONTRACT_ROWS).order_by("-version"))
+    return kept_query.rows(Contract, benchmark=benchmark, related=CONTRACT_ROWS, order_by=("-version",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,4 +37,5 @@ def withdrawals_on(kind: str, pk: uuid.UUID) -> list[Withdrawal]:
 
 def withdrawn(kind: str, keys: Collection[uuid.UUID]) -> set[uuid.UUID]:
     """Those of `keys` that rest on something withdrawn."""
-    return set(marked(kind).filter(object_id__in=keys)) if keys else set()
+    found = kept_query.rows(WithdrawnObject, kind=kind, object_id__in=keys, withdrawal__undone_at__isnull=True) if keys else ()
+    return {mark.object_id for mark in found}
