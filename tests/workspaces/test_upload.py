@@ -15,6 +15,7 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
+from runs.commands.archive import archive_workspace, unarchive_workspace
 from tests.factories import make_member, make_workspace, scope
 from tests.factories_people import bearer, make_token
 from workspaces import store
@@ -22,8 +23,9 @@ from workspaces.access import Actor
 from workspaces.commands.blob import stored_bytes
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.limit import set_limit
+from workspaces.commands.token import revoke_token
 from workspaces.commands.upload import append, find_upload, tidy_uploads
-from workspaces.models import AuditEvent, DatasetVersion, Limit, Unit, Upload, Workspace
+from workspaces.models import AuditEvent, DatasetVersion, Limit, Token, Unit, Upload, Workspace
 
 CONTENT = b"a,b\n" + b"1,2\n" * 50_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -152,6 +154,23 @@ def test_two_writers_at_once_are_refused(lab: tuple[Workspace, Actor], client: C
         append(upload, slow(), offset=0)
     assert answers == [423]
     assert stands(client, place) == 20
+
+
+def test_each_piece_asks_again_who_sends_it_and_whether_the_workspace_takes_any(client: Client, lab: tuple[Workspace, Actor]) -> None:
+    place = begun(client)
+    send(client, place, 0, CONTENT[:100])
+    with scope.open_workspace(lab[0].pk):
+        archive_workspace(actor=lab[1], reason="It is over.", cancels_running=False)
+    for answer in (send(client, place, 100, CONTENT[100:]), begin(client)):
+        assert (answer.status_code, "archived" in answer.json()["detail"]) == (409, True)
+    assert stands(client, place) == 100
+    with scope.open_workspace(lab[0].pk):
+        unarchive_workspace(actor=lab[1], reason="It is not.")
+        revoke_token(actor=lab[1], token=Token.objects.get().public_id, reason="lost")
+    for answer in (send(client, place, 100, CONTENT[100:]), client.head(place, headers=TUS), client.delete(place, headers=TUS)):
+        assert answer.status_code == 401
+    with scope.open_workspace(lab[0].pk):
+        assert Upload.objects.get().offset == 100
 
 
 def test_room_is_reserved_for_what_is_announced(client: Client, lab: tuple[Workspace, Actor]) -> None:

@@ -22,11 +22,12 @@ from django.utils import timezone
 
 from workspaces import scope
 from workspaces.access import Actor
-from workspaces.audit import Refusal
+from workspaces.audit import Archived, Refusal
 from workspaces.commands.blob import StoredFile, receive_file, refuse_over_limit
 from workspaces.file_paths import BadPath, clean_path
 from workspaces.local_store import CHUNK
 from workspaces.models import NotFound, Upload, Workspace
+from workspaces.queries.workspace import is_archived
 from workspaces.units import size
 
 STAYS = timedelta(days=1)
@@ -45,7 +46,10 @@ class WrongOffset(Exception):  # an answer: ask where it stands
 
 def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_header: bool = True) -> Upload:
     """Make room for a file of `length` bytes. Refuses a bad path or hash, one that is too large, and one that does not fit into the storage limit
-    beside what is stored and what other open uploads have announced."""
+    beside what is stored and what other uploads have announced that have become nothing yet. Raises Archived."""
+    workspace = Workspace.objects.get(pk=scope.current_id())
+    if workspace.status == Workspace.Status.ARCHIVED:
+        raise Archived
     try:
         path = clean_path(path)
     except BadPath as error:
@@ -54,7 +58,7 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
         raise Refusal("A SHA-256 has 64 lower-case hex digits.", field="sha256")
     if not 0 < length <= settings.UPLOAD_BYTES:
         raise Refusal(f"An upload may have 1 byte to {size(settings.UPLOAD_BYTES)}; this one announces {size(length)}.", field="length")
-    if not Workspace.objects.get(pk=scope.current_id()).region:
+    if not workspace.region:
         raise Refusal("The workspace has no storage region yet; choose one in its settings, then upload again.")
     opened = Upload.objects.filter(sha256="", expires_at__gt=timezone.now())
     if opened.count() >= AT_ONCE:
@@ -80,7 +84,9 @@ def find_upload(actor: Actor, text: str) -> Upload:
 
 def append(upload: Upload, chunks: Iterable[bytes], *, offset: int) -> Upload:
     """Write the next bytes at `offset`, which is where the upload stands, and put it into the store with its last. What came of a piece that breaks
-    off is kept. Raises Busy, WrongOffset, NotFound where its bytes are gone, Refusal where its content is not what was announced."""
+    off is kept. Raises Archived, Busy, WrongOffset, NotFound where it was forgotten, Refusal where its content is not what was announced."""
+    if is_archived():
+        raise Archived
     with _held(upload) as file:
         upload.refresh_from_db()
         if offset != upload.offset or upload.sha256:
