@@ -173,6 +173,20 @@ def test_each_piece_asks_again_who_sends_it_and_whether_the_workspace_takes_any(
         assert Upload.objects.get().offset == 100
 
 
+def test_room_is_reserved_until_a_whole_upload_is_named_or_expires(client: Client, lab: tuple[Workspace, Actor]) -> None:
+    with scope.open_workspace(lab[0].pk):
+        set_limit(actor=lab[1], unit=Unit.STORAGE_BYTES, window=Limit.Window.NOW, amount=1000, mode=Limit.Mode.STOP, reason="small")
+    place = begun(client, 600)
+    assert send(client, place, 0, CONTENT[:600]).status_code == 204
+    assert begin(client, 600).status_code == 409, "its bytes lie in the store"
+    with scope.open_workspace(lab[0].pk):
+        Upload.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    second = begun(client, 600)
+    assert send(client, second, 0, CONTENT[:600]).status_code == 204
+    assert publish(client, second).status_code == 201
+    begun(client, 400)
+
+
 def test_room_is_reserved_for_what_is_announced(client: Client, lab: tuple[Workspace, Actor]) -> None:
     with scope.open_workspace(lab[0].pk):
         set_limit(actor=lab[1], unit=Unit.STORAGE_BYTES, window=Limit.Window.NOW, amount=1000, mode=Limit.Mode.STOP, reason="small")

@@ -60,9 +60,10 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
         raise Refusal(f"An upload may have 1 byte to {size(settings.UPLOAD_BYTES)}; this one announces {size(length)}.", field="length")
     if not workspace.region:
         raise Refusal("The workspace has no storage region yet; choose one in its settings, then upload again.")
-    opened = Upload.objects.filter(sha256="", expires_at__gt=timezone.now())
+    # Whole ones too: their bytes lie in the store, and no row counts them yet.
+    opened = Upload.objects.filter(expires_at__gt=timezone.now())
     if opened.count() >= AT_ONCE:
-        raise Refusal(f"{AT_ONCE} uploads are open in this workspace. End or delete one, or wait until one expires.")
+        raise Refusal(f"{AT_ONCE} uploads are open in this workspace. Make versions of them or delete one, or wait until one expires.")
     refuse_over_limit(length + int(opened.aggregate(total=Sum("length"))["total"] or 0))
     upload = Upload(
         holder=_holder(actor), path=path, length=length, announced_sha256=sha256, has_header=has_header, expires_at=timezone.now() + STAYS
