@@ -25,7 +25,7 @@ from workspaces.commands.dataset import create_dataset
 from workspaces.commands.limit import set_limit
 from workspaces.commands.token import revoke_token
 from workspaces.commands.upload import append, find_upload, tidy_uploads
-from workspaces.models import AuditEvent, DatasetVersion, Limit, Token, Unit, Upload, Workspace
+from workspaces.models import AuditEvent, DatasetVersion, Limit, NotFound, Token, Unit, Upload, Workspace
 
 CONTENT = b"a,b\n" + b"1,2\n" * 50_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -154,6 +154,39 @@ def test_two_writers_at_once_are_refused(lab: tuple[Workspace, Actor], client: C
         append(upload, slow(), offset=0)
     assert answers == [423]
     assert stands(client, place) == 20
+
+
+def test_an_upload_that_is_deleted_while_it_is_written_is_missing(lab: tuple[Workspace, Actor], client: Client) -> None:
+    place = begun(client)
+
+    def slow() -> Iterator[bytes]:
+        yield CONTENT[:10]
+        assert client.delete(place, headers=TUS).status_code == 204
+        yield CONTENT[10:]
+
+    with scope.open_workspace(lab[0].pk):
+        upload = find_upload(lab[1], place.rpartition("/")[2])
+        with pytest.raises(NotFound):
+            append(upload, slow(), offset=0)
+        assert (Upload.objects.count(), incoming()) == (0, [])
+
+
+def test_a_version_asked_for_while_the_last_piece_goes_into_the_store_is_told_to_wait(
+    lab: tuple[Workspace, Actor], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = begun(client)
+    put, answers = store.put_stream, []
+
+    def meanwhile(region: str, workspace_id: Any, chunks: Any) -> Any:
+        monkeypatch.setattr(store, "put_stream", put)
+        answers.append(publish(client, place))
+        return put(region, workspace_id, chunks)
+
+    monkeypatch.setattr(store, "put_stream", meanwhile)
+    assert send(client, place, 0, CONTENT).status_code == 204
+    assert [answer.status_code for answer in answers] == [409]
+    assert "in a moment" in answers[0].json()["detail"]
+    assert publish(client, place).status_code == 201
 
 
 def test_each_piece_asks_again_who_sends_it_and_whether_the_workspace_takes_any(client: Client, lab: tuple[Workspace, Actor]) -> None:

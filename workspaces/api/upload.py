@@ -63,8 +63,8 @@ def patch_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
         return problem(413, f"The upload announced {found.length:,} bytes; this piece would pass them.")
     try:
         return _answer(204, append(found, uploads.body_of(request), offset=offset))
-    except Busy:
-        return problem(423, "Another request is writing this upload; ask with HEAD in a moment.")
+    except Busy as error:
+        return problem(423, str(error))
     except WrongOffset:
         return problem(409, f"The upload stands at {found.offset:,}; a piece begins there.")
 

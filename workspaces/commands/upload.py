@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from django.conf import settings
 from django.db.models import Sum
@@ -36,8 +36,9 @@ NOTED_BYTES = 64 * CHUNK  # so much is lost at most of a piece whose server is k
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Busy(Exception):  # an answer: somebody else writes it
-    """Another request is writing this upload."""
+class Busy(Refusal):  # an answer: somebody else writes it
+    def __init__(self) -> None:
+        super().__init__("Another request is writing this upload; ask with HEAD in a moment.")
 
 
 class WrongOffset(Exception):  # an answer: ask where it stands
@@ -89,7 +90,6 @@ def append(upload: Upload, chunks: Iterable[bytes], *, offset: int) -> Upload:
     if is_archived():
         raise Archived
     with _held(upload) as file:
-        upload.refresh_from_db()
         if offset != upload.offset or upload.sha256:
             raise WrongOffset
         file.truncate(offset)
@@ -111,20 +111,24 @@ def append(upload: Upload, chunks: Iterable[bytes], *, offset: int) -> Upload:
 
 def finish_upload(upload: Upload) -> StoredFile:
     """The whole file in the store, put there if it is not yet. Refuses one that is not whole, or not of the hash that was announced; that one is
-    forgotten."""
+    forgotten. Raises Busy while another request puts it there, NotFound where it was forgotten."""
     if upload.offset < upload.length:
         raise Refusal(f"Of this upload {size(upload.offset)} of {size(upload.length)} have come; send the rest.", field="upload")
     if not upload.sha256:
         with _held(upload) as file:
-            file.seek(0)
-            stored = receive_file(upload.path, _pieces(file), expected_bytes=upload.length, has_header=upload.has_header)
-        if upload.announced_sha256 not in ("", stored.sha256):
-            forget_upload(upload)
-            raise Refusal(f"The bytes that came have the SHA-256 {stored.sha256}, not the one announced; send them again.", field="sha256")
-        upload.sha256, upload.records = stored.sha256, stored.records
-        upload.save(update_fields=["sha256", "records"])
-        _place(upload.pk).unlink(missing_ok=True)
+            if not upload.sha256:  # else another request has put it there this moment
+                _put(upload, file)
     return StoredFile(upload.path, upload.sha256, upload.length, upload.records)
+
+
+def _put(upload: Upload, file: IO[bytes]) -> None:
+    file.seek(0)
+    stored = receive_file(upload.path, _pieces(file), expected_bytes=upload.length, has_header=upload.has_header)
+    if upload.announced_sha256 not in ("", stored.sha256):
+        forget_upload(upload)
+        raise Refusal(f"The bytes that came have the SHA-256 {stored.sha256}, not the one announced; send them again.", field="sha256")
+    _keep(upload, sha256=stored.sha256, records=stored.records)
+    _place(upload.pk).unlink(missing_ok=True)
 
 
 def forget_upload(upload: Upload) -> None:
@@ -149,13 +153,21 @@ def tidy_uploads() -> int:
 
 def _note(upload: Upload, file: IO[bytes], offset: int) -> int:
     os.fdatasync(file.fileno())
-    upload.offset, upload.expires_at = offset, timezone.now() + STAYS
-    upload.save(update_fields=["offset", "expires_at"])
+    _keep(upload, offset=offset, expires_at=timezone.now() + STAYS)
     return offset
+
+
+def _keep(upload: Upload, **values: Any) -> None:
+    """Where it stands now. NotFound where it was forgotten meanwhile, as by a DELETE, which waits for no writer."""
+    if not Upload.objects.filter(pk=upload.pk).update(**values):
+        raise NotFound("upload")
+    for name, value in values.items():
+        setattr(upload, name, value)
 
 
 @contextmanager
 def _held(upload: Upload) -> Iterator[IO[bytes]]:
+    """Its bytes, alone among all writers, and its row as it stands now."""
     try:
         descriptor = os.open(_place(upload.pk), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError as error:
@@ -165,6 +177,10 @@ def _held(upload: Upload) -> Iterator[IO[bytes]]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise Busy from error
+        try:
+            upload.refresh_from_db()
+        except Upload.DoesNotExist as error:
+            raise NotFound("upload") from error
         yield file
 
 
