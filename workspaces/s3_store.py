@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
 from obstore.exceptions import BaseError, NotFoundError
@@ -64,28 +64,23 @@ class S3Store:
         """Keep the bytes; returns (SHA-256, how many). Raises StoreFull where this machine has no room for the copy, StoreAway, and what `chunks`
         raises. An upload that a dying process leaves is invisible in the bucket; a rule of the bucket ends it."""
         sha256, count = self._copies.put_stream(workspace_id, chunks)
-        for _ in range(TRIES):
-            with self._marked(workspace_id, sha256) as mark:
-                mark.touch()
-            self._send(workspace_id, sha256)
-            if self.renew(workspace_id, sha256):  # else it was removed as old, while it was sent
-                self._arrive(count)
-                return sha256, count
-        raise StoreAway(f"The bucket {self.bucket.bucket} keeps nothing.")
-
-    def _send(self, workspace_id: uuid.UUID, sha256: str) -> None:
         copy = self._copies.local_path(workspace_id, sha256)
         if copy is None:
             raise StoreAway("The copy that was to be sent is gone.")
+        with copy.open("rb") as file:  # whoever lets go of an older one with this content removes the copy too
+            for _ in range(TRIES):
+                with self._marked(workspace_id, sha256) as mark:
+                    mark.touch()
+                self._send(self._key(workspace_id, sha256), file, count)
+                if self.renew(workspace_id, sha256):  # else it was removed as old, while it was sent
+                    self._arrive(count)
+                    return sha256, count
+        raise StoreAway(f"The bucket {self.bucket.bucket} keeps nothing.")
+
+    def _send(self, key: str, file: BinaryIO, count: int) -> None:
+        file.seek(0)
         with _away():
-            obstore.put(
-                self._client,
-                self._key(workspace_id, sha256),
-                copy,
-                use_multipart=copy.stat().st_size > PART,
-                chunk_size=PART,
-                max_concurrency=4,
-            )
+            obstore.put(self._client, key, file, use_multipart=count > PART, chunk_size=PART, max_concurrency=4)
 
     def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing and StoreAway before the first piece;

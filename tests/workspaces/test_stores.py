@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
@@ -184,6 +185,30 @@ def test_a_copy_is_fetched_where_there_is_none_and_never_one_that_is_damaged(ser
     obstore.put(server.client(bucket), f"{PLACE.hex}/blobs/{SHA256[:2]}/{SHA256}", b"some bytez")
     assert elsewhere.local_path(PLACE, SHA256) is None
     assert [found for found in (tmp_path / "elsewhere" / "copies").rglob("*") if found.is_file()] == []
+
+
+@pytest.mark.parametrize("count", [10, 2 * PART + 1])
+def test_what_is_removed_as_old_while_it_is_sent_is_sent_again(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A row lets go of the same content after the put has begun: its removal takes object and copy just before the put looks again."""
+    store, content = S3Store(bucket), bytes(count)
+    send = store._send
+    removed: list[bool] = []
+
+    def meanwhile(*told: Any) -> None:
+        send(*told)
+        if not removed:
+            grow_old(store, tmp_path)
+            removed.append(S3Store(bucket).remove_old(PLACE, hashlib.sha256(content).hexdigest(), older_than_seconds=60))
+
+    monkeypatch.setattr(store, "_send", meanwhile)
+    sha256, _ = store.put_stream(PLACE, [content])
+    assert removed == [True]
+    assert b"".join(store.open(PLACE, sha256)) == content
+    path = store.local_path(PLACE, sha256)
+    assert path is not None
+    assert path.read_bytes() == content
 
 
 def test_copies_keep_to_their_limit_and_those_in_use_stay(server: S3Server, tmp_path: Path) -> None:
