@@ -23,7 +23,7 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import S3Store as Client
 
 from workspaces.bucket import Bucket
-from workspaces.local_store import CHUNK, SHA256, LocalStore, StoreAway, StoreMissing, held
+from workspaces.local_store import CHUNK, SHA256, LocalStore, StoreAway, StoreMissing, checked, held
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Credential  # the library has the names for readers of types alone
@@ -100,17 +100,14 @@ class S3Store:
             yield from (bytes(part[place : place + CHUNK]) for place in range(0, len(part), CHUNK))
 
     def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None:
-        """A copy on this machine, fetched and hashed where there is none, that stays for an hour at least; None where the file is missing, or is not
-        what its name says. Raises StoreAway, and StoreFull where this machine has no room for it."""
+        """A copy on this machine, fetched and hashed where there is none, that stays for an hour at least; None where the file is missing. Raises
+        StoreDamaged where it is not what its name says, StoreAway, and StoreFull where this machine has no room for it."""
         if not self._copies.renew(workspace_id, sha256):
             try:
-                found, count = self._copies.put_stream(workspace_id, self.open(workspace_id, sha256))
+                pieces = self.open(workspace_id, sha256)
             except StoreMissing:
                 return None
-            if found != sha256:
-                self._copies.remove_old(workspace_id, found, older_than_seconds=-STAYS_SECONDS)
-                return None
-            self._arrive(count)
+            self._arrive(self._copies.put_stream(workspace_id, checked(pieces, sha256))[1])
         return self._copies.local_path(workspace_id, sha256)
 
     def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool:

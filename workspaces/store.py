@@ -66,7 +66,12 @@ def _noted(region: str, workspace_id: uuid.UUID, sha256: str, pieces: Iterator[b
 
 
 def local_path(region: str, workspace_id: uuid.UUID, sha256: str) -> Path | None:
-    return store_of(region).local_path(workspace_id, sha256)
+    """See `Store.local_path`. None also for a file that turned out, while it was fetched, to be damaged; that is noted."""
+    try:
+        return store_of(region).local_path(workspace_id, sha256)
+    except StoreDamaged:
+        note_damage(region, workspace_id, sha256)
+        return None
 
 
 def exists(region: str, workspace_id: uuid.UUID, sha256: str) -> bool:

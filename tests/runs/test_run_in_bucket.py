@@ -23,7 +23,7 @@ from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.bucket import Bucket
 from workspaces.commands.blob import receive_file, stored_bytes, tidy_store
-from workspaces.commands.reconcile import reconcile_files
+from workspaces.commands.reconcile import recheck_files, reconcile_files
 from workspaces.models import AgentFile, Blob
 
 SYSTEM = Actor.system(job_id="test")
@@ -127,11 +127,24 @@ def _found_both_ways(server: S3Server, bucket: Bucket, artifact: Artifact, monke
     assert [blob.pk for blob in reconcile_files(SYSTEM).missing] == [artifact.blob_id]
     obstore.put(client, key, content)
     assert [blob.pk for blob in reconcile_files(SYSTEM).found] == [artifact.blob_id]
+    _damage_of_a_fetch_is_noted(server, bucket, artifact, monkeypatch)
     stray, _ = store.put_stream("local", scope.current_id(), [b"nobody names me"])
     monkeypatch.setattr("workspaces.commands.blob.ORPHANS_STAY_SECONDS", -5.0)
     tidy_store()
     assert not store.exists("local", scope.current_id(), stray)
     assert store.exists("local", scope.current_id(), artifact.blob.sha256)
+
+
+def _damage_of_a_fetch_is_noted(server: S3Server, bucket: Bucket, artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, key, sha256 = server.client(bucket), key_of(artifact.blob), artifact.blob.sha256
+    content = bytes(obstore.get(client, key).bytes())
+    obstore.put(client, key, bytes(len(content)))
+    with monkeypatch.context() as afar:  # where no copy is
+        afar.setattr(settings, "LABSITE_REGIONS", {"local": replace(bucket, local=bucket.local.with_name("afar"))})
+        assert store.local_path("local", scope.current_id(), sha256) is None
+        assert [blob.pk for blob in recheck_files(SYSTEM)] == [artifact.blob_id]
+    obstore.put(client, key, content)
+    assert [blob.pk for blob in reconcile_files(SYSTEM).found] == [artifact.blob_id]
 
 
 def _removed(server: S3Server, bucket: Bucket, laboratory: Laboratory, artifact: Artifact) -> None:

@@ -15,7 +15,7 @@ from tests.s3_server import S3Server, running_server
 from workspaces.bucket import Bucket
 from workspaces.local_store import LocalStore
 from workspaces.s3_store import PART, S3Store
-from workspaces.store import Store, StoreAway, StoreMissing
+from workspaces.store import Store, StoreAway, StoreDamaged, StoreMissing
 
 PLACE = uuid.UUID("01890000-0000-7000-8000-000000000001")
 OTHER = uuid.UUID("01890000-0000-7000-8000-000000000002")
@@ -183,7 +183,8 @@ def test_a_copy_is_fetched_where_there_is_none_and_never_one_that_is_damaged(ser
     assert path.read_bytes() == CONTENT
     path.unlink()
     obstore.put(server.client(bucket), f"{PLACE.hex}/blobs/{SHA256[:2]}/{SHA256}", b"some bytez")
-    assert elsewhere.local_path(PLACE, SHA256) is None
+    with pytest.raises(StoreDamaged):
+        elsewhere.local_path(PLACE, SHA256)
     assert [found for found in (tmp_path / "elsewhere" / "copies").rglob("*") if found.is_file()] == []
 
 
