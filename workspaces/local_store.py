@@ -63,24 +63,30 @@ class LocalStore:
         return sha256, count
 
     def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing before the first piece."""
-        place = self._place(workspace_id, sha256)
-        if not place.is_file():
+        """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing and StoreAway before the first
+        piece."""
+        place = self.local_path(workspace_id, sha256)
+        if place is None:
             raise StoreMissing(sha256)
         return _pieces(place, start, end)
 
     def local_path(self, workspace_id: uuid.UUID, sha256: str) -> Path | None:
-        """Where the file lies on this machine, for staging; None where it is missing."""
+        """Where the file lies on this machine, for staging; None where it is missing. Raises StoreAway where the region's folder is, as where its
+        disk is not mounted: that is no file lost."""
         place = self._place(workspace_id, sha256)
-        return place if place.is_file() else None
+        if place.is_file():
+            return place
+        if not self.root.is_dir():
+            raise StoreAway("The folder of the region is not there.")
+        return None
 
     def exists(self, workspace_id: uuid.UUID, sha256: str) -> bool:
         return self.size(workspace_id, sha256) is not None
 
     def size(self, workspace_id: uuid.UUID, sha256: str) -> int | None:
         """Bytes of the file as it lies there; None where it is missing."""
-        place = self._place(workspace_id, sha256)
-        return place.stat().st_size if place.is_file() else None
+        place = self.local_path(workspace_id, sha256)
+        return place.stat().st_size if place is not None else None
 
     def renew(self, workspace_id: uuid.UUID, sha256: str) -> bool:
         """Make a file young again, so that tidying up leaves it until a row names it; False where it is not there."""

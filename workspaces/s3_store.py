@@ -79,7 +79,7 @@ class S3Store:
 
     def _send(self, key: str, file: BinaryIO, count: int) -> None:
         file.seek(0)
-        with _away():
+        with self._away():
             obstore.put(self._client, key, file, use_multipart=count > PART, chunk_size=PART, max_concurrency=4)
 
     def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ class S3Store:
     def _pieces(self, key: str, start: int, end: int, size: int) -> Iterator[bytes]:
         for begin in range(start, end, PART):  # each a request of its own, so that a slow reader keeps none open
             stop = min(begin + PART, end)
-            with _away():  # servers may answer a range that is all of an object without one, which the library does not take
+            with self._away():  # servers may answer a range that is all of an object without one, which the library does not take
                 is_whole = (begin, stop) == (0, size)
                 found = obstore.get(self._client, key).bytes() if is_whole else obstore.get_range(self._client, key, start=begin, end=stop)
             part = memoryview(found)
@@ -117,7 +117,7 @@ class S3Store:
         """Bytes of the file as it lies in the bucket; None where it is missing."""
         key = self._key(workspace_id, sha256)
         try:
-            with _away():
+            with self._away():
                 return obstore.head(self._client, key)["size"]
         except StoreMissing:
             return None
@@ -137,7 +137,7 @@ class S3Store:
         with self._marked(workspace_id, sha256) as mark:
             key = self._key(workspace_id, sha256)
             try:
-                with _away():
+                with self._away():
                     if _since(mark, obstore.head(self._client, key)["last_modified"]) >= before:
                         return False
                     obstore.delete(self._client, key)
@@ -150,7 +150,7 @@ class S3Store:
     def hashes(self, workspace_id: uuid.UUID, *, older_than_seconds: float) -> Iterator[str]:
         """Hashes of the files that have not been put for so long."""
         before = time.time() - older_than_seconds
-        with _away():
+        with self._away():
             for batch in obstore.list(self._client, f"{workspace_id.hex}/blobs/", chunk_size=1000):
                 for entry in batch:
                     sha256 = entry["path"].rpartition("/")[2]
@@ -172,13 +172,25 @@ class S3Store:
     def probe(self) -> str:
         """What is wrong with the bucket, asked for one name; empty where it answers."""
         try:
-            with _away():
-                next(iter(obstore.list(self._client, chunk_size=1)), None)
-        except StoreMissing:
-            return f"There is no bucket {self.bucket.bucket}."
-        except StoreAway as error:
-            return str(error)
+            next(iter(obstore.list(self._client, chunk_size=1)), None)
+        except BaseError as error:
+            if "NoSuchBucket" in str(error):  # S3's own code; the library has no kind of error for it
+                return f"There is no bucket {self.bucket.bucket}."
+            return f"The bucket does not answer as it should ({type(error).__name__})."
         return ""
+
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        """The library's words never reach people: they hold addresses and what the server answered. What says that there is no object says the same
+        of a bucket that is not there: that is asked for, lest all its files be put on record as missing."""
+        try:
+            yield
+        except (NotFoundError, FileNotFoundError) as error:  # the library has both for a 404
+            if fault := self.probe():
+                raise StoreAway(fault) from error
+            raise StoreMissing("The bucket has no such object.") from error
+        except BaseError as error:
+            raise StoreAway(f"The bucket does not answer as it should ({type(error).__name__}).") from error
 
     def _key(self, workspace_id: uuid.UUID, sha256: str) -> str:
         if not isinstance(workspace_id, uuid.UUID):
@@ -226,17 +238,6 @@ def _since(mark: Path, modified: datetime) -> float:
         return mark.stat().st_mtime
     except FileNotFoundError:
         return modified.timestamp()
-
-
-@contextmanager
-def _away() -> Iterator[None]:
-    """The library's words never reach people: they hold addresses and what the server answered."""
-    try:
-        yield
-    except (NotFoundError, FileNotFoundError) as error:
-        raise StoreMissing("The bucket has no such object.") from error
-    except BaseError as error:
-        raise StoreAway(f"The bucket does not answer as it should ({type(error).__name__}).") from error
 
 
 def _credential(keys_file: Path) -> "S3Credential":

@@ -123,6 +123,11 @@ def _found_both_ways(server: S3Server, bucket: Bucket, artifact: Artifact, monke
     client, key = server.client(bucket), key_of(artifact.blob)
     content = bytes(obstore.get(client, key).bytes())
     assert reconcile_files(SYSTEM).missing == []
+    with monkeypatch.context() as gone:
+        gone.setattr(settings, "LABSITE_REGIONS", {"local": replace(bucket, bucket="lab-none-of-ours")})
+        with pytest.raises(store.StoreAway):
+            reconcile_files(SYSTEM)
+    assert not Blob.objects.exclude(missing_at=None).exists(), "a bucket that is not there has lost no file"
     obstore.delete(client, key)
     assert [blob.pk for blob in reconcile_files(SYSTEM).missing] == [artifact.blob_id]
     obstore.put(client, key, content)

@@ -5,6 +5,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,26 @@ def test_tidying_takes_what_a_killed_process_left(store: Store, tmp_path: Path) 
     assert b"".join(store.open(PLACE, SHA256)) == CONTENT
 
 
+def test_a_place_that_is_not_there_is_away_and_has_lost_nothing(store: Store, tmp_path: Path) -> None:
+    gone: Store = LocalStore(tmp_path / "unmounted")
+    if isinstance(store, S3Store):
+        gone = S3Store(replace(store.bucket, bucket="lab-none-of-ours", local=tmp_path / "none"))
+        assert "no bucket lab-none-of-ours" in gone.probe()
+    for look in (gone.exists, gone.size, gone.open, gone.local_path):
+        with pytest.raises(StoreAway):
+            look(PLACE, SHA256)
+    if isinstance(gone, S3Store):
+        for ask in (
+            lambda: gone.put_stream(PLACE, [CONTENT]),
+            lambda: gone.renew(PLACE, SHA256),
+            lambda: gone.remove_old(PLACE, SHA256, older_than_seconds=-60),
+            lambda: list(gone.hashes(PLACE, older_than_seconds=-60)),
+        ):
+            with pytest.raises(StoreAway):
+                ask()
+    assert not store.exists(PLACE, SHA256)
+
+
 # --- Of a bucket alone --------------------------------------------------------------------------------------------------------------------
 
 
@@ -229,10 +250,7 @@ def test_copies_keep_to_their_limit_and_those_in_use_stay(server: S3Server, tmp_
     assert all(store.exists(PLACE, sha256) for sha256 in hashes)
 
 
-def test_a_bucket_that_does_not_answer_is_away_and_not_empty(server: S3Server, bucket: Bucket, tmp_path: Path) -> None:
-    store = S3Store(Bucket("lab-none-of-ours", "", tmp_path / "none", bucket.keys_file, bucket.endpoint))
-    with pytest.raises((StoreAway, StoreMissing)):
-        store.put_stream(PLACE, [CONTENT])
+def test_a_bucket_that_does_not_answer_is_away_and_not_empty(server: S3Server, bucket: Bucket) -> None:
     bucket.keys_file.chmod(0o644)  # readable to others: not used
     with pytest.raises(StoreAway):
         S3Store(bucket).exists(PLACE, SHA256)
