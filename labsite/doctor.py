@@ -151,7 +151,11 @@ def _secrets() -> Iterator[str]:
 def _files() -> Iterator[str]:
     workspace = scope.current_id()
     for blob in Blob.objects.filter(region__in=list(settings.LABSITE_REGIONS), removed_at=None).order_by("pk").iterator(chunk_size=1000):
-        found = store.store_of(blob.region).size(workspace, blob.sha256)
+        try:
+            found = store.store_of(blob.region).size(workspace, blob.sha256)
+        except store.StoreAway as error:
+            yield f"The files were not all looked for: the region {blob.region} does not answer. {error}"
+            return
         if found is None:
             yield f"The file {blob.sha256[:16]}… is not in the store."
         elif found != blob.bytes:

@@ -36,6 +36,7 @@ from workspaces.commands.reconcile import recheck_files, reconcile_files
 from workspaces.commands.recount import recount_if_due
 from workspaces.commands.upload import tidy_uploads
 from workspaces.models import Approval, Pool
+from workspaces.store import StoreAway
 
 log = structlog.get_logger(__name__)
 
@@ -66,16 +67,27 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     remove_folders()
     tidy_engines()
     tidy_artifacts(actor)
-    tidy_store()
+    tidy_files(actor, workspace_id)
     tidy_uploads()
-    recheck_files(actor)
-    if cache.add(f"reconciled-{workspace_id.hex}", 1, RECONCILE_SECONDS):
-        reconcile_files(actor)
     tidy_exports(actor)
     tidy_imports()
     look_at_sources(actor)
     forget_old()
     recount_if_due(actor)
+
+
+def tidy_files(actor: Actor, workspace_id: uuid.UUID) -> None:
+    """What no row names goes, and once a day each row's file is looked for. A store that does not answer keeps nothing else from being tidied; it is
+    asked again at the next turn."""
+    compared = f"reconciled-{workspace_id.hex}"
+    try:
+        tidy_store()
+        recheck_files(actor)
+        if cache.add(compared, 1, RECONCILE_SECONDS):
+            reconcile_files(actor)
+    except StoreAway as error:
+        cache.delete(compared)
+        log.warning("the store does not answer", error=str(error))
 
 
 def tidy_artifacts(actor: Actor) -> None:

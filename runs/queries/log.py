@@ -9,7 +9,9 @@ from runs.place import place_of
 from runs.pools.base import READABLE, PoolError
 from runs.queries.secret import redactor_of
 from workspaces import scope, store
+from workspaces.audit import Refusal
 from workspaces.models import Blob, NotFound
+from workspaces.queries.registry import AWAY
 from workspaces.sealing import BrokenSeal
 
 PIECE = 1_048_576  # bytes read at a time
@@ -36,7 +38,7 @@ class LogFile:
     is_ended: bool  # nothing more will be written
 
     def piece(self, offset: int, limit: int) -> LogPiece:
-        """At most `limit` bytes from `offset`. Raises NotFound where the store has lost the file."""
+        """At most `limit` bytes from `offset`. Raises NotFound where the store has lost the file, Refusal where it does not answer."""
         if self.kept is not None:
             text = _stored(self.kept.region, scope.current_id(), self.kept.sha256, offset, limit)
             return LogPiece(text, offset, offset + len(text), offset + len(text) >= self.kept.bytes, self.kept.bytes)
@@ -103,6 +105,8 @@ def _stored(region: str, workspace_id: uuid.UUID, sha256: str, offset: int, limi
         return b"".join(store.open(region, workspace_id, sha256, start=offset, end=offset + limit))
     except store.StoreMissing as error:
         raise NotFound("file") from error
+    except store.StoreAway as error:
+        raise Refusal(AWAY) from error
 
 
 @functools.lru_cache(maxsize=512)

@@ -86,7 +86,7 @@ def _record(where: dict[str, Any], files: dict[str, DatasetFile]) -> ShownRecord
 def _bytes(file: DatasetFile, start: int, length: int) -> bytes | None:
     try:
         return b"".join(store.open(file.blob.region, scope.current_id(), file.blob.sha256, start=start, end=start + length))
-    except store.StoreMissing:
+    except (store.StoreMissing, store.StoreAway):
         return None
 
 

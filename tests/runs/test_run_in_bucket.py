@@ -9,10 +9,13 @@ from pathlib import Path
 import obstore
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 
+from labsite.doctor import WORKSPACE_CHECKS
 from runs.commands.artifact import delete_artifact, remove_artifact
 from runs.commands.export import request_export
 from runs.jobs.export import make_export
+from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Attempt, Export
 from tests.factories_pages import add_artifact, client_of
@@ -30,6 +33,7 @@ SYSTEM = Actor.system(job_id="test")
 TRAINER = b"""
 import json, shutil
 rows = open("../inputs/table/table.csv").read()
+print("read")
 with open("../outputs/report.txt", "w") as report:
     report.write("rows:" + rows)
 with open("../events.jsonl", "a") as events:
@@ -73,6 +77,7 @@ def test_a_run_reads_and_leaves_files_of_a_bucket(
         _shown_and_taken_away(laboratory, artifact)
         _exported(laboratory)
         _found_both_ways(server, bucket, artifact, monkeypatch)
+        _away_is_said(bucket, laboratory, artifact, monkeypatch)
         _removed(server, bucket, laboratory, artifact)
 
 
@@ -117,6 +122,21 @@ def _exported(laboratory: Laboratory) -> None:
     assert (export.status, export.failure) == ("ready", "")
     code = AgentFile.objects.select_related("blob").get().blob.sha256
     assert [path.read_bytes() for path in Path(settings.EXPORTS).rglob(f"blobs/{code[:2]}/{code}")] == [TRAINER]
+
+
+def _away_is_said(bucket: Bucket, laboratory: Laboratory, artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, compared = f"/workspaces/lab/runs/{artifact.run.public_id}/?tab=log", f"reconciled-{scope.current_id().hex}"
+    client = client_of(laboratory.owner)
+    assert client.get(page).status_code == 200
+    cache.delete(compared)
+    with monkeypatch.context() as away:
+        away.setattr(settings, "LABSITE_REGIONS", {"local": replace(bucket, keys_file=bucket.keys_file.with_name("none"))})
+        assert client.get(page).status_code == 409
+        [fault] = WORKSPACE_CHECKS["stored files"]()
+        assert "does not answer" in fault
+        inspect.unwrap(tidy_workspace)(SYSTEM, scope.current_id())  # what is no file is tidied all the same
+        assert cache.get(compared) is None, "the files are compared at the next turn"
+    assert not Blob.objects.exclude(missing_at=None).exists()
 
 
 def _found_both_ways(server: S3Server, bucket: Bucket, artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
