@@ -1,6 +1,7 @@
 """The scoreboard of a contract that ranks over seeds: runs that are alike but for the seed are one row, by the mean or the median of their scores.
 
 Alike are runs of the same version of an agent with the same parameters but for `seed`; an evaluation counts for the run that made what it measured.
+Each run counts once, however often it was measured: by the newest evaluation of what it made, else by what it reported of itself, as in a promotion.
 The rules are those of the other board: by the whole value, equal values share a rank, the row whose first score is the earliest stands first. A row
 one of whose scores is no finite number, or beyond LARGEST, has no rank: a seed that failed to give a number is not left out.
 """
@@ -30,7 +31,7 @@ from django.db.models import (
     When,
     Window,
 )
-from django.db.models.functions import Coalesce, Rank
+from django.db.models.functions import Coalesce, Rank, RowNumber
 
 from runs.admission import EVALUATE
 from runs.models import Evaluation
@@ -116,7 +117,8 @@ def seed_board(
 ) -> SeedBoard:
     """`scores` are those of the metric `leading` under `contract`; `columns` are other metrics to show beside it."""
     over = contract.over_seeds
-    found = _alike(scores.order_by()).values(*ALIKE).annotate(
+    alike = _alike(_one_of_each_run(scores))
+    found = alike.values(*ALIKE).annotate(
         together=_OrderedMean("value", filter=USABLE) if over == MEAN else _Median("value", filter=USABLE),
         count=Count("pk"),
         usable=Count("pk", filter=USABLE),
@@ -133,7 +135,7 @@ def seed_board(
         total=Window(Count(Value(1))),
     ).order_by("is_unranked", by_value, "first_at", "version", "alike")
     page = list(ranked[start : start + size])
-    total = page[0]["total"] if page else _alike(scores.order_by()).values(*ALIKE).distinct().count() if start else 0
+    total = page[0]["total"] if page else alike.values(*ALIKE).distinct().count() if start else 0
     versions = {
         version.pk: version for version in AgentVersion.objects.filter(pk__in={row["version"] for row in page}).select_related("agent")
     }
@@ -156,6 +158,14 @@ def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
         for name in row.parameters:
             of_version.setdefault(name, set()).add(canonical(row.parameters[name]))
     return [replace(row, telling=frozenset(name for name, found in values[row.version.pk].items() if len(found) > 1)) for row in rows]
+
+
+def _one_of_each_run(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    """Of each run the score that counts: else whoever measures one seed again would weigh it more, and make the interval narrower."""
+    is_own = Case(When(MEASURED, then=Value(0)), default=Value(1), output_field=IntegerField())
+    maker = Case(When(MEASURED, then=F("subject_artifact__run")), default=F("run"), output_field=UUIDField())
+    newest = Window(RowNumber(), partition_by=[maker], order_by=[is_own, F("created_at").desc(), F("pk").desc()])
+    return scores.filter(pk__in=scores.order_by().annotate(nth=newest).filter(nth=1).values("pk")).order_by()
 
 
 def _alike(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":

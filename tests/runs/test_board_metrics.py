@@ -11,8 +11,11 @@ from django.test import Client
 
 from runs.models import Run
 from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard
+from tests.factories_pages import add_artifact
 from tests.factories_people import signed_in
+from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch, make_laboratory
+from tests.factories_submissions import finish
 from tests.runs.test_scoreboard import record
 from workspaces.access import Actor
 from workspaces.commands.benchmark import publish_contract
@@ -125,6 +128,24 @@ def test_runs_that_differ_by_their_seed_are_one_row(laboratory: Laboratory) -> N
     rest = client.get(f"{API}?limit=2&cursor={whole['next']}").json()
     assert [row["parameters"]["rate"] for row in whole["seed_rows"] + rest["seed_rows"]] == [1, 2, 3]
     assert rest["next"] is None
+
+
+def test_a_run_that_is_measured_again_and_again_counts_once_by_its_newest_evaluation(laboratory: Laboratory) -> None:
+    """As a contract check does it, whose every evaluation is one more score of the same run."""
+    make_agent_version(laboratory.owner, "judge", code=b"print('judge')\n", kind="evaluate")
+    publish(laboratory, over_seeds="mean")
+    for seed, value in ((1, 0.5), (2, 0.7)):
+        score(laboratory, f"own-{seed}", rate=1, seed=seed, accuracy=value)
+    model = add_artifact(actor=laboratory.owner, run=Run.objects.get(name="own-1"), path="outputs/model.json", content=b"{}")
+    for number, value in enumerate((0.1, 0.2, 0.9)):
+        finish(launch(laboratory, agent="judge", artifacts=(model.pk.hex,), name=f"judged-{number}", seed=number), value)
+    found = board().over_seeds
+    assert found is not None
+    (row,) = found.rows
+    assert (row.score.count, row.seeds, row.score.value) == (2, 2, pytest.approx(0.8)), "0.9 measured last of the one, 0.7 reported by the other"
+    assert row.score.interval is not None
+    assert row.score.interval.high - row.score.interval.low == pytest.approx(2 * 12.7062 * 0.1, rel=1e-4), "one degree of freedom"
+    assert len(board(is_single=True).scores) == 5, "each of them is on the other board"
 
 
 def test_a_median_ranks_where_the_contract_says_so_and_equal_rows_share_a_rank(laboratory: Laboratory) -> None:
