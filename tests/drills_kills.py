@@ -186,9 +186,8 @@ class Drill:
             many = Attempt.objects.filter(run__in=in_flight).order_by().values_list("run").annotate(count=Count("pk"))
             faults += [f"doubled: {run} has {count} attempts" for run, count in many if count != 1]
             faults += [f"doubled: {path}" for path in self._started_not_once(in_flight)]
-            taken = set(EngineSlot.objects.values_list("attempt_id", flat=True))
-            open_now = set(Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS)).values_list("pk", flat=True))
-            closed = Attempt.objects.filter(pk__in=taken - open_now).exclude(status__in=sorted(OPEN_ATTEMPTS))
+            # One statement, so one moment: runs go on ending while this looks.
+            closed = Attempt.objects.filter(pk__in=EngineSlot.objects.values("attempt_id")).exclude(status__in=sorted(OPEN_ATTEMPTS))
             faults += [f"a place is held for {attempt.key}, which has ended" for attempt in closed]
             return faults + self._strangers()
 
@@ -207,9 +206,12 @@ class Drill:
         """What the pools still have and labsite has ended."""
         found = []
         for pool in Pool.objects.filter(slug__in=self._pools).select_related("engine"):
-            living = place_in(pool, pool.isolation).living(self._ground.laboratory.workspace.pk.hex)
-            ended = Attempt.objects.filter(key__in=living).exclude(status__in=sorted(OPEN_ATTEMPTS))
-            found += [f"{attempt.key} lives on {pool.slug}, and has ended here" for attempt in ended]
+            at = place_in(pool, pool.isolation)
+            living = at.living(self._ground.laboratory.workspace.pk.hex)
+            ended = list(Attempt.objects.filter(key__in=living).exclude(status__in=sorted(OPEN_ATTEMPTS)))
+            # What ended between the two looks is no stranger: only what lives on behind its end is.
+            still = at.living(self._ground.laboratory.workspace.pk.hex) if ended else []
+            found += [f"{attempt.key} lives on {pool.slug}, and has ended here" for attempt in ended if attempt.key in still]
         folders = list((Path(settings.LABSITE_RUNS) / "runs" / self._ground.laboratory.workspace.pk.hex).glob("lab-*"))
         known = set(Attempt.objects.filter(key__in=[folder.name for folder in folders]).values_list("key", flat=True))
         return found + [f"{folder.name} is no attempt of ours" for folder in folders if folder.name not in known]
