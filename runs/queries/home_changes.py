@@ -65,7 +65,8 @@ def recent_changes(since: datetime, *, zone: str, may_see: Callable[[Kind], bool
     for event in events:
         groups.setdefault(BY_VERB[event.verb], []).append(event)
     shown = list(groups.items())[:SHOWN]
-    bodies = dict(EventPayload.objects.filter(event__in=[rows[0] for _, rows in shown]).values_list("event_id", "body")) if shown else {}
+    payloads = kept_query.rows(EventPayload, event__in=[rows[0].pk for _, rows in shown]) if shown else []
+    bodies = {payload.event_id: payload.body for payload in payloads}
     return [_line(label, rows, bodies.get(rows[0].pk) or {}, since, zone) for label, rows in shown]
 
 

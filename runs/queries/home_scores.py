@@ -63,9 +63,8 @@ def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     tallies = {row["contract"]: row for row in kept_query.ask(_tallies, since=since)}
     if not tallies and first is None:
         return []
-    wanted = Q(pk__in=list(tallies))
-    contracts = Contract.objects.filter(wanted | Q(benchmark=first, pk__in=_current()) if first else wanted)
-    best = {contract: _best(contract, tallies.get(contract.pk, {})) for contract in contracts.select_related("benchmark").only(*CONTRACT)}
+    contracts: list[Contract] = kept_query.ask(_contracts, scored=list(tallies), **({"first": first} if first else {}))
+    best = {contract: _best(contract, tallies.get(contract.pk, {})) for contract in contracts}
     leaders = _leaders(best)
     found = []
     for contract, (now, before) in best.items():
@@ -75,6 +74,12 @@ def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
         )
     places = {key: place for place, key in enumerate(tallies)}
     return sorted(found, key=lambda board: (board.contract.benchmark_id != first, places.get(board.contract.pk, 0)))
+
+
+def _contracts(scored: Any, first: Any = None) -> "QuerySet[Contract]":
+    wanted = Q(pk=scored)
+    contracts = Contract.objects.filter(wanted | Q(benchmark=first, pk__in=_current()) if first else wanted)
+    return contracts.select_related("benchmark").only(*CONTRACT)
 
 
 def _current() -> "QuerySet[Contract, Any]":
@@ -117,6 +122,12 @@ def _leaders(best: dict[Contract, tuple[float | None, float | None]]) -> dict[tu
     }
 
 
+def _of_leaders(measured: Any, makers: Any) -> "QuerySet[Artifact]":
+    rows = Artifact.objects.filter(Q(pk=measured) | Q(run=makers), deleted_at=None, kind__in=PROMOTABLE)
+    shown = rows.select_related("run", "blob").only("name", "path", "kind", "run__name", "blob__bytes")
+    return shown.order_by("-created_at", "-pk")[: 4 * PROMOTABLE_SHOWN]
+
+
 @dataclass(frozen=True, slots=True)
 class Promotable:
     """An artifact that leads, and what it leads."""
@@ -133,10 +144,8 @@ def promotable(shown: list[Board]) -> list[Promotable]:
     makers = {leader.run_id for _, leader in led if not leader.subject_artifact_id}
     if not led:
         return []
-    rows = Artifact.objects.filter(deleted_at=None).filter(Q(pk__in=measured) | Q(run__in=makers), kind__in=PROMOTABLE)
-    artifacts = rows.select_related("run", "blob").only("name", "path", "kind", "run__name", "blob__bytes").order_by("-created_at", "-pk")
     found: list[Promotable] = []
-    for artifact in artifacts[: 4 * PROMOTABLE_SHOWN]:
+    for artifact in kept_query.ask(_of_leaders, measured=[*measured], makers=[*makers]):
         leads = [
             board
             for board, leader in led

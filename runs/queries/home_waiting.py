@@ -46,7 +46,8 @@ class Queued:
 def queued(limits: list[Standing], running: int) -> Queued:
     """A fixed number of queries however long the queue is. `limits` stand as they do now, `running` runs are at work."""
     rows = kept_query.ask(_alike)
-    pools = Pool.objects.select_related("engine", "closed_by").in_bulk({pool for pool, *_ in rows})
+    related = ("engine", "closed_by")
+    pools = {pool.pk: pool for pool in kept_query.rows(Pool, pk__in={pool for pool, *_ in rows}, related=related)} if rows else {}
     may_launch = launchers({asker for _, _, asker, *_ in rows})
     alike = [
         (
