@@ -20,6 +20,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "end_cancelled": ("default", "runs.jobs.cancel.end_cancelled"),
     "collect_attempt": ("collect", "runs.jobs.collect.collect_attempt"),
     "check_contracts": ("default", "runs.jobs.contract_check.check_contracts"),
+    "decide_policies": ("default", "runs.jobs.decide.decide_policies"),
     "check_overlap": ("export", "runs.jobs.overlap.check_overlap"),  # long work that nobody waits for at a screen
     "make_export": ("export", "runs.jobs.export.make_export"),
     "read_import": ("export", "runs.jobs.dataset_import.read_import"),

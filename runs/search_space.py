@@ -17,7 +17,11 @@ MAX_AXES = 16
 MAX_VALUES = 1_000
 MAX_VALUE_CHARACTERS = 1_000
 SCALES = ("linear", "log", "integer")
-_GRID_KEYS, _SAMPLE_KEYS = {"kind", "axes", "seeds"}, {"kind", "axes", "seeds", "count", "seed"}
+KEYS = {
+    "grid": {"kind", "axes", "seeds"},
+    "sampler": {"kind", "axes", "seeds", "count", "seed"},
+    "list": {"kind", "points", "seeds"},
+}
 
 
 class BadSpace(ValueError):  # an answer for people
@@ -68,14 +72,17 @@ class Member:
 class SearchSpace:
     """Each point of the space is run once for each of `seeds` (once where there are none); seeds turn fastest."""
 
-    kind: Literal["grid", "sampler"]
+    kind: Literal["grid", "sampler", "list"]
     axes: tuple[tuple[str, Choice | Range], ...]
     seeds: tuple[int, ...]
     draws: int = 0  # points of a sampler
     seed: int = 0  # of a sampler's draws
+    listed: tuple[dict[str, Any], ...] = ()  # points of a list
 
     @property
     def points(self) -> int:
+        if self.kind == "list":
+            return len(self.listed)
         if self.kind == "sampler":
             return self.draws
         return math.prod(len(axis.values) for _, axis in self.axes if isinstance(axis, Choice))
@@ -97,6 +104,9 @@ class SearchSpace:
 
     def probes(self) -> Iterator[dict[str, Any]]:
         """Parameters that between them show every value of every axis at least once: enough to ask a schema about each."""
+        if self.kind == "list":
+            yield from self.listed
+            return
         first = {name: axis.values[0] if isinstance(axis, Choice) else _edge(axis, axis.low) for name, axis in self.axes}
         yield first
         for name, axis in self.axes:
@@ -104,6 +114,8 @@ class SearchSpace:
                 yield {**first, name: value}
 
     def _at(self, point: int) -> dict[str, Any]:
+        if self.kind == "list":
+            return dict(self.listed[point])
         if self.kind == "sampler":
             source = random.Random(f"{self.seed}:{point + 1}")  # noqa: S311  # an experiment's draw, not a secret
             return {name: axis.draw(source) for name, axis in self.axes}
@@ -119,18 +131,18 @@ def read_space(document: Any) -> SearchSpace:
     """A space from its JSON form; raises BadSpace.
 
     `{"kind": "grid", "axes": {"width": [32, 64]}, "seeds": [1, 2]}` or `{"kind": "sampler", "axes": {"rate": {"low": 0.001, "high": 1,
-    "scale": "log"}, "width": [32, 64]}, "count": 20, "seed": 7}`; `seeds` are optional.
+    "scale": "log"}, "width": [32, 64]}, "count": 20, "seed": 7}` or `{"kind": "list", "points": [{"width": 32, "rate": 0.1}]}`; `seeds` are optional.
     """
     if not isinstance(document, Mapping):
         raise BadSpace("A search space is a JSON object with kind, axes and, if you like, seeds.")
     kind = document.get("kind")
-    if kind not in ("grid", "sampler"):
-        raise BadSpace('A search space is of "kind": "grid" or "sampler".')
-    unknown = sorted(map(str, document.keys() - (_GRID_KEYS if kind == "grid" else _SAMPLE_KEYS)))
+    if kind not in KEYS:
+        raise BadSpace('A search space is of "kind": "grid", "sampler" or "list".')
+    unknown = sorted(map(str, document.keys() - KEYS[kind]))
     if unknown:
-        raise BadSpace(
-            f"A {kind} has no {', '.join(unknown)[:200]}; it has {', '.join(sorted(_GRID_KEYS if kind == 'grid' else _SAMPLE_KEYS))}."
-        )
+        raise BadSpace(f"A {kind} has no {', '.join(unknown)[:200]}; it has {', '.join(sorted(KEYS[kind]))}.")
+    if kind == "list":
+        return _within_bounds(SearchSpace(kind, (), _seeds(document.get("seeds", [])), listed=_points(document.get("points"))))
     named = document.get("axes", {})
     if not isinstance(named, Mapping):
         raise BadSpace("The axes of a space are an object: a parameter's name, and what it may be.")
@@ -145,6 +157,23 @@ def read_space(document: Any) -> SearchSpace:
         )
     if not axes and not seeds:
         raise BadSpace("A sweep varies something: name at least one parameter with its values, or several seeds.")
+    return _within_bounds(space)
+
+
+def arithmetic(space: SearchSpace) -> str:
+    """How many members, as a product: `3 rate × 2 width × 5 seeds`."""
+    if space.kind == "list":
+        factors = [f"{len(space.listed):,} {'point' if len(space.listed) == 1 else 'points'}"]
+    elif space.kind == "sampler":
+        factors = [f"{space.draws:,} draws"]
+    else:
+        factors = [f"{len(axis.values):,} {name}" for name, axis in space.axes if isinstance(axis, Choice)]
+    if space.seeds:
+        factors.append(f"{len(space.seeds):,} {'seed' if len(space.seeds) == 1 else 'seeds'}")
+    return " × ".join(factors)
+
+
+def _within_bounds(space: SearchSpace) -> SearchSpace:
     if space.count == 0:
         raise BadSpace("This sweep would have no member at all: every axis needs a value, and a sampler a count of at least 1.")
     if space.count > MAX_MEMBERS:
@@ -152,15 +181,14 @@ def read_space(document: Any) -> SearchSpace:
     return space
 
 
-def arithmetic(space: SearchSpace) -> str:
-    """How many members, as a product: `3 rate × 2 width × 5 seeds`."""
-    if space.kind == "sampler":
-        factors = [f"{space.draws:,} draws"]
-    else:
-        factors = [f"{len(axis.values):,} {name}" for name, axis in space.axes if isinstance(axis, Choice)]
-    if space.seeds:
-        factors.append(f"{len(space.seeds):,} {'seed' if len(space.seeds) == 1 else 'seeds'}")
-    return " × ".join(factors)
+def _points(points: Any) -> tuple[dict[str, Any], ...]:
+    if not isinstance(points, list) or not points or not all(isinstance(point, Mapping) for point in points):
+        raise BadSpace("The points of a list are objects, each a parameter's name and its value; there is one at least.")
+    if len(points) > MAX_VALUES:
+        raise BadSpace(f"A list has {len(points):,} points; {MAX_VALUES:,} are taken.")
+    if any(len(point) > MAX_AXES for point in points):
+        raise BadSpace(f"A point may set {MAX_AXES} parameters.")
+    return tuple(dict(point) for point in _values("points", points))
 
 
 def _axis(name: str, value: Any, kind: str) -> Choice | Range:

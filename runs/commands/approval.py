@@ -5,6 +5,8 @@ from django.utils import timezone
 
 from runs.admission import Answer, Verdict, decide
 from runs.commands.launch import admit, certify
+from runs.commands.policy import SUBJECT as POLICY
+from runs.commands.policy import decide_policy, end_version
 from runs.commands.promotion import SUBJECT as PROMOTION
 from runs.commands.promotion import decide_promotion, end_proposal
 from runs.commands.queue import decide_priority
@@ -34,6 +36,8 @@ def decide_approval(*, actor: Actor, approval: Approval, approves: bool, comment
         return decide_priority(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     if approval.subject_type == PROMOTION:
         return decide_promotion(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
+    if approval.subject_type == POLICY:
+        return decide_policy(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     decided, refused = _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     if refused is not None:
         certificate, verdict = refused
@@ -89,6 +93,8 @@ def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
     generic.expire(event, approval=asked)
     if asked.subject_type == PROMOTION:
         end_proposal(event, asked.subject_id, "Nobody decided on it in time.")
+    if asked.subject_type == POLICY:
+        end_version(event, asked.subject_id)
     run = Run.objects.select_for_update(no_key=True).filter(pk=asked.subject_id, status=RunStatus.AWAITING_APPROVAL).first()
     if run is not None:
         end(event, run=run, status=RunStatus.ABORTED, reason_code="approval_expired", reason="Nobody decided on it in time.")

@@ -9,6 +9,7 @@ from runs.commands.growth import grow_datasets
 from runs.commands.harvest import LACKING, Harvest, evaluate, keep, read_samples_late
 from runs.commands.launch import enqueue
 from runs.commands.move import move
+from runs.commands.policy_bell import ring_policies
 from runs.commands.run import end
 from runs.commands.undeclared import note_undeclared
 from runs.commands.withdrawal import spread
@@ -74,6 +75,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     words = _words(attempt, code, harvest.last_words) or (run.reason if harvest.lacking else "")
     evidence = Evidence(attempt.exit_code, attempt.exit_signal, harvest.error_lines)
     end(event, run=run, status=status, reason_code=code, reason=f"{words} {harvest.lacking}".strip(), evidence=evidence)
+    ring_policies()
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place among the runs at once
     return run
 

@@ -136,7 +136,15 @@ def _launch(
         certificate=certificate,
         parameters=prepared.parameters,
         seed=prepared.seed,
-        trigger="retry" if retry_of else "sweep" if sweep else "token" if actor.token_id else "person",
+        trigger="retry"
+        if retry_of
+        else "policy"
+        if sweep and sweep.decision_id
+        else "sweep"
+        if sweep
+        else "token"
+        if actor.token_id
+        else "person",
         trigger_reason=request.reason[:1000],
         requested_by=person,
         retry_of=retry_of,

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from runs import queue
 from runs.commands.notification import tell_sweep_ended
+from runs.commands.policy_bell import ring_policies
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL
-from runs.models import Run, Sweep
+from runs.models import Decision, Run, Sweep
 from runs.models.called import names_of
 from runs.queries.frozen import Prepared
 from runs.queries.sweep_plan import plan_sweep
@@ -24,19 +25,26 @@ from workspaces.verbs import Verb
 
 
 def create_sweep(
-    *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str = "", sweep_id: uuid.UUID | None = None
+    *,
+    actor: Actor,
+    name: str,
+    space: Any,
+    request: LaunchRequest,
+    purpose: str = "",
+    sweep_id: uuid.UUID | None = None,
+    decision: Decision | None = None,
 ) -> Sweep:
     """Ask for every member of a search space. `request` is what they share; the space's parameters go over its own.
 
     Versions are fixed now, so that the last member rests on what the first rested on. Refused where the members together do not fit into a
     hard limit as it stands: members reserve one by one, and a sweep that is known to break off half-way is no answer to anything. The same
-    `sweep_id` gives the same sweep.
+    `sweep_id` gives the same sweep. `decision` is that of the policy which asks, if one does.
     """
     known = _known(sweep_id)
     if known is not None:
         return known
     try:
-        return _create(actor=actor, name=name, space=space, request=request, purpose=purpose, sweep_id=sweep_id)
+        return _create(actor=actor, name=name, space=space, request=request, purpose=purpose, sweep_id=sweep_id, decision=decision)
     except _CreatedMeanwhile:
         known = _known(sweep_id)
         assert known is not None
@@ -53,7 +61,15 @@ def _known(sweep_id: uuid.UUID | None) -> Sweep | None:
 
 @command(Verb.SWEEP_CREATED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def _create(
-    event: Draft, *, actor: Actor, name: str, space: Any, request: LaunchRequest, purpose: str, sweep_id: uuid.UUID | None
+    event: Draft,
+    *,
+    actor: Actor,
+    name: str,
+    space: Any,
+    request: LaunchRequest,
+    purpose: str,
+    sweep_id: uuid.UUID | None,
+    decision: Decision | None,
 ) -> Sweep:
     person = _person(actor)
     plan = plan_sweep(request, space, person=person)
@@ -80,6 +96,7 @@ def _create(
         gpu_ms_each=prepared.gpu_ms,
         requested_by=person,
         token_id=actor.token_id,
+        decision=decision,
     )
     sweep.save(force_insert=True)
     event.created(sweep)
@@ -131,6 +148,7 @@ def end_sweep(event: Draft, *, actor: Actor, sweep: Sweep) -> Sweep:
         raise Refusal(f"{sweep.name} is {sweep.get_status_display().lower()} already.")
     event.change(sweep, status=Sweep.Status.ENDED, ended_at=timezone.now())
     tell_sweep_ended(sweep)
+    ring_policies()
     return sweep
 
 
@@ -166,6 +184,7 @@ def _stop(event: Draft, sweep: Sweep, reason: str) -> Sweep:
     event.change(sweep, status=Sweep.Status.STOPPED, reason=reason[:1000], ended_at=timezone.now())
     event.details["launched"] = f"{launched(sweep)} of {sweep.members}"
     tell_sweep_ended(sweep)
+    ring_policies()
     return sweep
 
 

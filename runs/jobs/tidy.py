@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from runs.commands.approval import expire_approval
 from runs.commands.artifact import AT_ONCE, GRACE, delete_expired, remove_deleted
+from runs.commands.policy_bell import ring_policies
 from runs.jobs import lease
 from runs.jobs.collect import remove_folder
 from runs.jobs.dataset_import import tidy_imports
@@ -62,6 +63,7 @@ def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
     ring("find_orphans", subject=workspace_id)
     if contract_check.has_work(timezone.now()):
         ring("check_contracts", subject=workspace_id)
+    ring_policies()
     if has_work():
         ring("check_overlap", subject=workspace_id)
     remove_folders()

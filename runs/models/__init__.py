@@ -9,6 +9,7 @@ from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.overlap import OverlapCheck, RecordIndex, Ruling
+from runs.models.policy import Decision, Policy, PolicyVersion
 from runs.models.promotion import Promotion
 from runs.models.review import Review
 from runs.models.run import Certificate, QueueItem, Run, RunInput
@@ -22,6 +23,7 @@ __all__ = [
     "CheckResult",
     "ContractCheck",
     "DatasetImport",
+    "Decision",
     "Evaluation",
     "Export",
     "Failure",
@@ -30,6 +32,8 @@ __all__ = [
     "MetricChunk",
     "MetricSeries",
     "OverlapCheck",
+    "Policy",
+    "PolicyVersion",
     "PoolDemand",
     "Promotion",
     "QueueHold",

@@ -31,13 +31,15 @@ class Sweep(CalledThen, Owned):
     gpu_ms_each = models.BigIntegerField(help_text="reserved for each member, at most")
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     token_id = models.UUIDField(null=True, blank=True, help_text="the token that asked, if one did; its members need it to hold")
+    decision = owned_key("runs.Decision", null=True, related_name="sweeps")
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta(Owned.Meta):
         constraints = [
             *Owned.Meta.constraints,
-            *same_workspace("sweep", "benchmark", "agent", "agent_version", "pool"),
+            *same_workspace("sweep", "benchmark", "agent", "agent_version", "pool", "decision"),
             models.UniqueConstraint(fields=["workspace", "number"], name="sweep_number_once"),
+            models.UniqueConstraint(fields=["workspace", "decision"], name="sweep_once_a_decision"),
             models.CheckConstraint(condition=models.Q(members__gte=1), name="sweep_has_members"),
         ]
         indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="sweep_newest")]

@@ -1,0 +1,120 @@
+"""Policies: ask each that acts about what has happened, and carry out what was decided. PostgreSQL says what; a bell that is lost is rung again.
+
+A decision is kept before anything is done about it, and what it launches has a name that follows from it, so that a job that is killed anywhere in
+between, or runs twice, decides nothing twice and launches nothing twice.
+"""
+
+import uuid
+from contextlib import suppress
+from datetime import datetime
+
+from django.utils import timezone
+
+from runs.commands.decision import conclude_decision, record_decision
+from runs.commands.sweep import create_sweep
+from runs.jobs.asker import asker_of
+from runs.jobs.job import job
+from runs.models import Decision, PolicyVersion
+from runs.policy.decide import Decided, Outcome, decide
+from runs.policy.document import BadPolicy, Policy, read_policy
+from runs.policy.facts import Cause, Facts
+from runs.queries.policy_cause import acting_versions, causes_of
+from runs.queries.policy_facts import facts_for, request_of
+from workspaces.access import Actor
+from workspaces.audit import Denied, Refusal
+from workspaces.commands.notification import notify
+from workspaces.models import NotFound, Notification
+from workspaces.queries.workspace import is_archived
+from workspaces.thresholds import stewards
+
+AT_ONCE = 20  # causes of one policy in one look; the bell is rung again for the rest
+
+
+@job
+def decide_policies(actor: Actor, subject: uuid.UUID) -> None:
+    if is_archived():
+        return
+    for version in acting_versions():
+        ask(actor, version, timezone.now())
+    for decision in (
+        Decision.objects.filter(status=Decision.Status.ACTING).select_related("policy", "version__proposed_by").order_by("created_at")
+    ):
+        with suppress(Refusal):  # carried out meanwhile
+            carry_out(actor, decision)
+
+
+def ask(actor: Actor, version: PolicyVersion, now: datetime) -> None:
+    """Everything that has happened since, the oldest first; each is decided on with the decision before it on record and carried out."""
+    try:
+        policy = read_policy(version.document)
+        causes = causes_of(version, policy.trigger, now, limit=AT_ONCE)
+    except (BadPolicy, NotFound) as fault:
+        _unreadable(actor, version, fault, now)
+        return
+    for cause in causes:
+        facts = facts_for(version, policy, cause, timezone.now())
+        try:
+            decision = record_decision(actor=actor, version=version, cause=cause, facts=facts, decided=decide(policy, facts))
+        except Refusal:
+            return  # decided meanwhile, or it acts no more
+        if decision.stops:
+            return
+        with suppress(Refusal):
+            carry_out(actor, decision)
+
+
+def carry_out(actor: Actor, decision: Decision) -> None:
+    """Do what was decided, once, under the rights that whoever proposed the version has now; or say why it could not be done."""
+    if decision.status != Decision.Status.ACTING:
+        return
+    version = decision.version
+    policy = read_policy(version.document)
+    asker = asker_of(version.proposed_by, version.token_id, job_id=actor.job_id)
+    if asker is None:
+        conclude_decision(actor=actor, decision=decision, failure="The token that proposed this version holds no longer.")
+        return
+    try:
+        _act(asker, decision, policy)
+    except (Refusal, Denied, NotFound) as fault:
+        conclude_decision(actor=actor, decision=decision, failure=str(fault)[:1000])
+    else:
+        conclude_decision(actor=actor, decision=decision)
+
+
+def _act(asker: Actor, decision: Decision, policy: Policy) -> None:
+    if policy.does == "notify":
+        _notify(decision)
+        return
+    points = [entry["parameters"] for entry in decision.candidates if entry["is_chosen"]]
+    facts = decision.facts
+    create_sweep(
+        actor=asker,
+        name=f"{decision.policy.slug}-{decision.number}",
+        space={"kind": "list", "points": points, "seeds": policy.action.get("seeds", [decision.number])},
+        request=request_of(policy, facts["datasets"], facts["artifacts"]),
+        purpose=policy.action.get("purpose", "") or f"{decision.label}: {decision.words}",
+        sweep_id=uuid.uuid5(decision.pk, "sweep"),
+        decision=decision,
+    )
+
+
+def _notify(decision: Decision) -> None:
+    notify(
+        stewards(),
+        cause=Notification.Cause.POLICY_SAYS,
+        subject_type="decision",
+        subject_id=decision.pk,
+        label=decision.policy.name,
+        outcome=decision.outcome,
+        words=decision.words,
+    )
+
+
+def _unreadable(actor: Actor, version: PolicyVersion, fault: Exception, now: datetime) -> None:
+    """A version that this labsite cannot read, or whose trigger names what is gone, fails once a day and is seen to."""
+    cause = Cause("version", uuid.uuid5(version.pk, f"{now:%Y-%m-%d}"), version.label)
+    facts = Facts(
+        at=now.isoformat(), cause={"on": "version", "type": cause.type, "id": cause.id.hex, "label": cause.label}, problems=(str(fault),)
+    )
+    with suppress(Refusal):  # said today
+        record_decision(actor=actor, version=version, cause=cause, facts=facts, decided=Decided(Outcome.FAILED, str(fault)))

@@ -1,0 +1,107 @@
+"""The catalogue of checks that conditions and gates name. Each is a pure function of its parameters and the facts; a new one joins by its line.
+
+What cannot be told is unknown, and unknown never passes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.eligibility import Fact, Verdict
+from runs.policy.facts import Facts
+from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
+
+COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
+NUMBER = {"type": "number"}
+HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
+
+Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`parameters` are JSON Schemas by name; `needs` those that must be given."""
+
+    name: str
+    title: str
+    look: Callable[[dict[str, Any], Facts], Seen]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+
+    def __call__(self, given: dict[str, Any], facts: Facts) -> Fact:
+        holds, observed, required, words = self.look(given, facts)
+        verdict = Verdict.UNKNOWN if holds is None else Verdict.PASS if holds else Verdict.FAIL
+        return Fact(self.name, self.title, verdict, observed, required, words)
+
+
+def _nothing_under_way(given: dict[str, Any], facts: Facts) -> Seen:
+    most = int(given.get("at_most", 0))
+    observed = plural(facts.under_way, "launch", "launches") + " under way"
+    return (
+        facts.under_way <= most,
+        observed,
+        f"at most {most}",
+        "What this policy launched before is still at work." if facts.under_way > most else "",
+    )
+
+
+def _budget_left(given: dict[str, Any], facts: Facts) -> Seen:
+    needed = round(given["gpu_hours"] * MS_PER_HOUR)
+    if facts.left_gpu_ms is None:
+        return None, "no limit", f"at least {gpu_time(needed)}", "No hard limit of the week is set, so nobody can say what is left of it."
+    words = f"{gpu_time(facts.left_gpu_ms)} of the week's budget are left."
+    return facts.left_gpu_ms >= needed, gpu_time(facts.left_gpu_ms), f"at least {gpu_time(needed)}", words
+
+
+def _results_at_least(given: dict[str, Any], facts: Facts) -> Seen:
+    count = sum(result.value is not None for result in facts.results)
+    return count >= given["count"], plural(count, "result", "results"), f"at least {given['count']}", ""
+
+
+def _target_not_reached(given: dict[str, Any], facts: Facts) -> Seen:
+    if facts.target is None:
+        return None, "no target", "a target not reached yet", "The workspace has no objective with a target on this benchmark."
+    if facts.best is None:
+        return True, "no score", f"short of {number(facts.target)}", "Nothing has been measured yet."
+    reached = facts.best >= facts.target if facts.direction == "maximize" else facts.best <= facts.target
+    return not reached, number(facts.best), f"short of {number(facts.target)}", "The objective is reached." if reached else ""
+
+
+def _best_score(given: dict[str, Any], facts: Facts) -> Seen:
+    least, most = given.get("at_least"), given.get("at_most")
+    bounds = [f"at least {number(least)}"] if least is not None else []
+    bounds += [f"at most {number(most)}"] if most is not None else []
+    required = " and ".join(bounds) or "a score"
+    if facts.best is None:
+        return None, "no score", required, "Nothing has been measured yet."
+    holds = (least is None or facts.best >= least) and (most is None or facts.best <= most)
+    return holds, number(facts.best), required, ""
+
+
+def _queue_short(given: dict[str, Any], facts: Facts) -> Seen:
+    if facts.waiting_runs is None:
+        return None, "not known", f"at most {given['at_most']}", ""
+    return facts.waiting_runs <= given["at_most"], plural(facts.waiting_runs, "run waits", "runs wait"), f"at most {given['at_most']}", ""
+
+
+CHECKS: dict[str, Check] = {
+    check.name: check
+    for check in (
+        Check("nothing_under_way", "Nothing of it under way", _nothing_under_way, {"at_most": COUNT}),
+        Check("budget_left", "Budget left", _budget_left, {"gpu_hours": HOURS}, ("gpu_hours",)),
+        Check("results_at_least", "Enough results", _results_at_least, {"count": COUNT}, ("count",)),
+        Check("target_not_reached", "Target not reached", _target_not_reached),
+        Check("best_score", "Best score", _best_score, {"at_least": NUMBER, "at_most": NUMBER}),
+        Check("queue_short", "Queue short", _queue_short, {"at_most": COUNT}, ("at_most",)),
+    )
+}
+
+
+def look(entry: dict[str, Any], facts: Facts) -> Fact:
+    """One check of a document. A name that is not in the catalogue, as in a version of an older or newer labsite, is unknown."""
+    check = CHECKS.get(entry["check"])
+    if check is None:
+        return Fact(
+            entry["check"], entry["check"], Verdict.UNKNOWN, "no such check", "a check of the catalogue", "Nobody can say whether it holds."
+        )
+    return check(entry, facts)

@@ -1,0 +1,253 @@
+"""Rules that choose the configurations of the next sweep from the results so far. Pure, and the same for the same facts.
+
+Whoever was not chosen is kept with the reason (feature 124): a choice without its alternatives cannot be judged.
+
+`successive_halving`: each configuration begins with the least of a resource (epochs, games); of each rung the best 1/eta go on with eta times as
+much (Jamieson and Talwalkar, 2016, "Non-stochastic best arm identification and hyperparameter optimization"; promoted as results come, as in Li et
+al., 2020, "A system for massively parallel hyperparameter tuning").
+`ucb1`: each configuration of a grid is an arm, a run's score its reward in [0, 1]; the arms of the largest upper confidence bounds are played next
+(Auer, Cesa-Bianchi and Fischer, 2002, "Finite-time analysis of the multiarmed bandit problem").
+"""
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.policy.facts import Facts, Result
+from runs.search_space import BadSpace, SearchSpace, read_space
+from workspaces.units import number
+
+WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+MAX_CHOSEN, MAX_ARMS, MAX_DRAWS = 100, 1_000, 10_000
+SHOWN = 100  # alternatives that are kept
+
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration that was looked at. `score` is what it was judged by, in words; `run` the result behind it, empty where there is none."""
+
+    parameters: Parameters
+    is_chosen: bool
+    words: str
+    score: str = ""
+    run: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"parameters": self.parameters, "is_chosen": self.is_chosen, "words": self.words, "score": self.score, "run": self.run}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to try next, and everything that was looked at. Nothing to try: `words` say why."""
+
+    words: str
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def chosen(self) -> list[Parameters]:
+        return [candidate.parameters for candidate in self.candidates if candidate.is_chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    choose: Callable[[dict[str, Any], Facts], Choice]
+    faults: Callable[[dict[str, Any]], list[str]]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+
+
+# --- Successive halving -------------------------------------------------------------------------------------------------------------------
+
+
+def _halve(rule: dict[str, Any], facts: Facts) -> Choice:
+    """From the highest rung down: whoever is among the best of a rung and not on the next goes on; where nobody is, new ones are drawn."""
+    resource, eta = rule["resource"], rule.get("eta", 3)
+    rungs = _rungs(rule)
+    names = sorted(rule["axes"])
+    at = {level: _tried(facts.results, names, {resource: level}) for level in rungs}
+    for level, above in reversed(list(itertools.pairwise(rungs))):
+        ranked = _ranked(at[level], facts.direction)
+        room = len(ranked) // eta
+        going = [key for key, _ in ranked[:room] if key not in at[above]]
+        if going:
+            return _climb(ranked, going, room, (resource, level, above), at[above], names)
+    known = set().union(*at.values())
+    drawn = _drawn(rule, known)
+    if not drawn:
+        return Choice("Every configuration of the space has been tried, and none is due for more.")
+    waiting = len(at[rungs[0]]) - len(_ranked(at[rungs[0]], facts.direction))
+    words = f"Nobody is due for the next rung, so {len(drawn)} new configurations begin with {rungs[0]} {resource}."
+    fresh = [Candidate({**point, resource: rungs[0]}, True, "drawn from the space, not tried before") for point in drawn]
+    tried = [_passed(result, resource, rungs[0]) for _, result in _ranked(at[rungs[0]], facts.direction)]
+    return Choice(f"{words} {waiting} of the first rung have no score." if waiting else words, (*fresh, *tried[: SHOWN - len(fresh)]))
+
+
+def _climb(
+    ranked: list[tuple[str, Result]], going: list[str], room: int, step: tuple[str, int, int], above: dict[str, Result], names: list[str]
+) -> Choice:
+    resource, level, next_level = step
+    found = []
+    for place, (key, result) in enumerate(ranked, start=1):
+        point = {name: result.parameters.get(name) for name in names}
+        is_chosen = key in going[:MAX_CHOSEN]
+        amount = next_level if is_chosen else level
+        why = "goes on" if is_chosen else "has gone on" if key in above else f"not among the best {room}"
+        words = f"{place} of {len(ranked)} with {level} {resource}: {why}"
+        found.append(Candidate({**point, resource: amount}, is_chosen, words, number(result.value), result.run))
+    kept = sorted(found, key=lambda candidate: not candidate.is_chosen)[:SHOWN]
+    return Choice(f"{len(going)} of {len(ranked)} configurations with {level} {resource} go on with {next_level}.", tuple(kept))
+
+
+def _passed(result: Result, resource: str, level: int) -> Candidate:
+    return Candidate(result.parameters, False, f"tried with {level} {resource}; not due for more", number(result.value), result.run)
+
+
+def _drawn(rule: dict[str, Any], known: set[str]) -> list[Parameters]:
+    """New points of the space, none of which is known. A sampler draws on where the last draw ended, a grid goes through its points."""
+    space, wanted = _space(rule), min(int(rule.get("first", 6)), MAX_CHOSEN)
+    points: list[Parameters] = []
+    order = list(range(1, min(space.count, MAX_DRAWS) + 1))
+    if space.kind == "grid":
+        random.Random(f"order:{rule.get('seed', 0)}").shuffle(order)  # noqa: S311  # an experiment's draw, not a secret
+    for place in order:
+        point = space.member(place).parameters
+        key = _key(point)
+        if key not in known:
+            points.append(point)
+            known = known | {key}
+        if len(points) == wanted:
+            break
+    return points
+
+
+def _rungs(rule: dict[str, Any]) -> list[int]:
+    rungs, level = [], int(rule["least"])
+    while level <= rule["most"]:
+        rungs.append(level)
+        level *= int(rule.get("eta", 3))
+    return rungs
+
+
+def _halving_faults(rule: dict[str, Any]) -> list[str]:
+    if rule["least"] > rule["most"]:
+        return [f"rule successive_halving: least {rule['least']} is above most {rule['most']}."]
+    if rule["resource"] in rule["axes"]:
+        return [f"rule successive_halving: {rule['resource']} is the resource, which the rungs set; take it out of the axes."]
+    return _space_faults(rule)
+
+
+# --- UCB1 ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _bandit(rule: dict[str, Any], facts: Facts) -> Choice:
+    """The arms that were never played first, in the grid's order; then by mean + sqrt(2 ln n / n_i)."""
+    space, count = _space(rule), int(rule.get("arms", 3))
+    names = sorted(rule["axes"])
+    played: dict[str, list[Result]] = {}
+    for result in facts.results:
+        key = _key({name: result.parameters.get(name) for name in names})
+        played.setdefault(key, []).append(result)
+    total = sum(len(_rewards(rows, facts.direction)) for rows in played.values())
+    arms = []
+    for place in range(1, space.count + 1):
+        point = space.member(place).parameters
+        rewards = _rewards(played.get(_key(point), []), facts.direction)
+        bound = sum(rewards) / len(rewards) + math.sqrt(2 * math.log(total) / len(rewards)) if rewards else math.inf
+        arms.append((-bound, place, point, rewards))
+    arms.sort(key=lambda arm: arm[:2])
+    found = []
+    for rank, (bound, _, point, rewards) in enumerate(arms, start=1):
+        newest = played.get(_key(point), [])
+        words = (
+            f"bound {number(-bound, 0.01)}: mean {number(sum(rewards) / len(rewards), 0.01)} of {len(rewards)} of {total} plays"
+            if rewards
+            else "never played"
+        )
+        score = number(sum(rewards) / len(rewards), 0.01) if rewards else ""
+        found.append(Candidate(point, rank <= count, words, score, newest[-1].run if newest else ""))
+    return Choice(f"{min(count, len(arms))} of {len(arms)} configurations have the largest upper confidence bounds.", tuple(found[:SHOWN]))
+
+
+def _rewards(rows: Iterable[Result], direction: str) -> list[float]:
+    """Scores as rewards in [0, 1]; a run that ended without one has earned nothing."""
+    rewards = [min(1.0, max(0.0, result.value)) if result.value is not None else 0.0 for result in rows if result.is_ended]
+    return rewards if direction == "maximize" else [1 - reward for reward in rewards]
+
+
+def _bandit_faults(rule: dict[str, Any]) -> list[str]:
+    faults = _space_faults(rule)
+    if faults:
+        return faults
+    space = _space(rule)
+    if space.kind != "grid" or space.count > MAX_ARMS:
+        return [f"rule ucb1: its arms are the points of a grid, {MAX_ARMS:,} at most; name the values of each axis."]
+    return []
+
+
+# --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _space(rule: dict[str, Any]) -> SearchSpace:
+    axes = rule["axes"]
+    if all(isinstance(axis, list) for axis in axes.values()):
+        return read_space({"kind": "grid", "axes": axes})
+    return read_space({"kind": "sampler", "axes": axes, "count": MAX_DRAWS, "seed": rule.get("seed", 0)})
+
+
+def _space_faults(rule: dict[str, Any]) -> list[str]:
+    try:
+        _space(rule)
+    except BadSpace as fault:
+        return [f"rule {rule['rule']}: {fault}"]
+    return []
+
+
+def _tried(results: Iterable[Result], names: list[str], exactly: Parameters) -> dict[str, Result]:
+    """The newest result of each configuration that ran with exactly these parameters beside it."""
+    found: dict[str, Result] = {}
+    for result in results:
+        if all(result.parameters.get(name) == value for name, value in exactly.items()):
+            found[_key({name: result.parameters.get(name) for name in names})] = result
+    return found
+
+
+def _ranked(tried: dict[str, Result], direction: str) -> list[tuple[str, Result]]:
+    """Those with a score, the best first; equal ones in the order of their keys."""
+    scored = [(key, result) for key, result in tried.items() if result.value is not None]
+    sign = -1 if direction == "maximize" else 1
+    return sorted(scored, key=lambda entry: (sign * (entry[1].value or 0.0), entry[0]))
+
+
+def _key(point: Parameters) -> str:
+    return json.dumps(point, sort_keys=True)
+
+
+_AXES: dict[str, Any] = {"type": "object", "minProperties": 1, "maxProperties": 16}
+RULES: dict[str, Rule] = {
+    "successive_halving": Rule(
+        _halve,
+        _halving_faults,
+        {
+            "axes": _AXES,
+            "resource": {"type": "string", "minLength": 1, "maxLength": 100},
+            "least": WHOLE,
+            "most": WHOLE,
+            "eta": {"type": "integer", "minimum": 2, "maximum": 100},
+            "first": {"type": "integer", "minimum": 1, "maximum": MAX_CHOSEN},
+            "seed": {"type": "integer", "minimum": 0, "maximum": 2**53},
+        },
+        ("axes", "resource", "least", "most"),
+    ),
+    "ucb1": Rule(
+        _bandit,
+        _bandit_faults,
+        {"axes": _AXES, "arms": {"type": "integer", "minimum": 1, "maximum": MAX_CHOSEN}},
+        ("axes",),
+    ),
+}

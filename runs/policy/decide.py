@@ -1,0 +1,117 @@
+"""One decision: a policy and the facts of an instant, and what comes of them. Pure, so that any version can be asked about any day that is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from runs.eligibility import Fact, Verdict, in_the_way
+from runs.policy.checks import look
+from runs.policy.choosing import RULES, Candidate
+from runs.policy.document import Policy
+from runs.policy.facts import Facts
+from workspaces.units import MS_PER_HOUR, gpu_time, plural
+
+
+class Outcome(StrEnum):
+    ACTS = "acts"
+    HOLDS = "holds"  # a condition does not hold: nothing to do this time
+    BARRED = "barred"  # the gate does not pass
+    LIMITED = "limited"  # one of the policy's own limits; a lasting one stops it
+    FAILED = "failed"  # it cannot act as it is written: what it names is not there
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """`stops`: the policy should act no more until a person says so. `gpu_ms` is what its launches may reserve together, None where nobody knows."""
+
+    outcome: Outcome
+    words: str
+    checks: tuple[Fact, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    gpu_ms: int | None = None
+    stops: bool = False
+
+    @property
+    def chosen(self) -> list[dict[str, Any]]:
+        return [candidate.parameters for candidate in self.candidates if candidate.is_chosen]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a decision keeps, and what a replay is held against."""
+        return {
+            "outcome": self.outcome.value,
+            "words": self.words,
+            "checks": [fact.stored for fact in self.checks],
+            "candidates": [candidate.as_json() for candidate in self.candidates],
+            "gpu_ms": self.gpu_ms,
+            "stops": self.stops,
+        }
+
+
+def decide(policy: Policy, facts: Facts) -> Decided:
+    """Conditions and gate are always all looked at, so that a page shows every reason and not only the first."""
+    conditions = [look(entry, facts) for entry in policy.conditions]
+    gate = [look(entry, facts) for entry in policy.gate]
+    checks = (*conditions, *gate)
+    limited = _limited(policy, facts)
+    if limited is not None:
+        words, stops = limited
+        return Decided(Outcome.LIMITED, words, checks, stops=stops)
+    if facts.problems:
+        return Decided(Outcome.FAILED, " ".join(facts.problems), checks)
+    unfit = [fact for fact in checks if fact.verdict is Verdict.UNKNOWN and fact.observed == "no such check"]
+    if unfit:
+        return Decided(Outcome.FAILED, " ".join(in_the_way(unfit)), checks)
+    if any(fact.verdict is not Verdict.PASS for fact in conditions):
+        return Decided(Outcome.HOLDS, " ".join(in_the_way(conditions)), checks)
+    if facts.missing:
+        return Decided(Outcome.HOLDS, " ".join(facts.missing), checks)
+    if any(fact.verdict is not Verdict.PASS for fact in gate):
+        return Decided(Outcome.BARRED, " ".join(in_the_way(gate)), checks)
+    return _act(policy, facts, checks)
+
+
+def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
+    if policy.does == "notify":
+        return Decided(Outcome.ACTS, str(policy.action["words"]), checks, gpu_ms=0)
+    if policy.does == "launch_run":
+        candidate = Candidate(dict(policy.action.get("parameters", {})), True, "as the policy says")
+        return _within(policy, facts, checks, f"Launches one run of {policy.action['agent']}.", (candidate,))
+    if facts.of != {"agent": policy.action["agent"], "benchmark": policy.action["benchmark"]}:
+        words = "The facts that are kept are of another agent or benchmark, so nobody can say what this version would have chosen."
+        return Decided(Outcome.FAILED, words, checks)
+    choose = policy.action["choose"]
+    choice = RULES[choose["rule"]].choose(choose, facts)
+    if not choice.chosen:
+        return Decided(Outcome.HOLDS, choice.words, checks, choice.candidates)
+    return _within(policy, facts, checks, choice.words, choice.candidates)
+
+
+def _within(policy: Policy, facts: Facts, checks: tuple[Fact, ...], words: str, candidates: tuple[Candidate, ...]) -> Decided:
+    """What it asks for together must fit into the policy's own limits."""
+    count = sum(candidate.is_chosen for candidate in candidates)
+    gpu_ms = count * facts.gpu_ms_each if facts.gpu_ms_each is not None else None
+    for name, spent, span in (("gpu_hours", facts.spent_gpu_ms, "in all"), ("gpu_hours_a_week", facts.spent_week_gpu_ms, "this week")):
+        if name not in policy.limits:
+            continue
+        allowed = round(policy.limits[name] * MS_PER_HOUR)
+        if gpu_ms is None or spent + gpu_ms > allowed:
+            asked = gpu_time(gpu_ms) if gpu_ms is not None else "an amount nobody can foresee"
+            over = f"It may use {gpu_time(allowed)} {span}, has used {gpu_time(spent)}, and would ask for {asked}."
+            return Decided(Outcome.LIMITED, over, checks, candidates, gpu_ms, stops=name == "gpu_hours")
+    return Decided(Outcome.ACTS, words, checks, candidates, gpu_ms)
+
+
+def _limited(policy: Policy, facts: Facts) -> tuple[str, bool] | None:
+    """The first of its own limits that is reached, in words, and whether that lasts."""
+    limits = policy.limits
+    if "decisions" in limits and facts.acted >= limits["decisions"]:
+        return f"It may act {plural(limits['decisions'], 'time', 'times')} and has; a new version can allow more.", True
+    if "failures" in limits and facts.failures >= limits["failures"]:
+        return f"What it launched failed {plural(facts.failures, 'time', 'times')} in a row; look at the failures, then let it go on.", True
+    if "cooldown_minutes" in limits and facts.last_acted_at is not None:
+        until = datetime.fromisoformat(facts.last_acted_at) + timedelta(minutes=limits["cooldown_minutes"])
+        if datetime.fromisoformat(facts.at) < until:
+            acted, again = (instant[:16].replace("T", " ") for instant in (facts.last_acted_at, until.isoformat()))
+            return f"It acted {acted} UTC and acts again from {again} UTC.", False
+    return None

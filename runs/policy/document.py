@@ -1,0 +1,205 @@
+"""A policy as people write it: one JSON document of trigger, conditions, gate, action and limits, against a JSON Schema (draft 2020-12).
+
+Nothing in it is evaluated: checks, rules and triggers are names of what stands in this package, with typed parameters (decision 19).
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from runs.policy.checks import CHECKS
+from runs.policy.choosing import RULES
+from runs.schema_words import schema_words
+
+MAX_CHECKS, MAX_INPUTS, MAX_FAULTS = 20, 20, 20
+SLUG = {"type": "string", "minLength": 1, "maxLength": 64}
+WORDS = {"type": "string", "maxLength": 1000}
+WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
+
+# Trigger -> what its document may name beside `on`.
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "manual": {},
+    "schedule": {
+        "every": {"enum": ["hour", "day", "week"]},
+        "at": {"type": "string", "pattern": r"^([01][0-9]|2[0-3]):[0-5][0-9]$"},
+        "weekday": {"enum": ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]},
+    },
+    "run_ended": {"agent": SLUG, "benchmark": SLUG},
+    "sweep_ended": {"agent": SLUG, "benchmark": SLUG},
+    "evaluation_scored": {"agent": SLUG, "benchmark": SLUG},
+    "dataset_grew": {"dataset": SLUG},
+    "promotion_decided": {"name": SLUG},
+}
+# Input -> what stands beside it: which datasets and artifacts a launch reads, found when the policy decides and kept with the decision.
+INPUTS: dict[str, dict[str, Any]] = {
+    "dataset": {},
+    "windows_of": {"newest": WHOLE},
+    "promoted": {"required": {"type": "boolean"}},
+    "made_by_cause": {},  # artifacts of this kind that the run or the sweep of the cause has made
+}
+# Action -> (what it must name, what it may name).
+_LAUNCH: dict[str, Any] = {
+    "agent": SLUG,
+    "benchmark": SLUG,
+    "pool": SLUG,
+    "inputs": {},
+    "parameters": {"type": "object"},
+    "gpu_hours_each": HOURS,
+    "purpose": WORDS,
+    "seeds": {"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "integer", "minimum": 0, "maximum": 2**53}},
+}
+ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "launch_sweep": (("agent", "benchmark", "choose"), {**_LAUNCH, "choose": {}}),
+    "launch_run": (("agent", "benchmark"), _LAUNCH),
+    "notify": (("words",), {"words": {**WORDS, "minLength": 1}}),
+}
+LIMITS: dict[str, Any] = {
+    "cooldown_minutes": {"type": "number", "minimum": 0, "maximum": 525_600},
+    "decisions": WHOLE,
+    "gpu_hours": HOURS,
+    "gpu_hours_a_week": HOURS,
+    "failures": WHOLE,
+}
+
+
+class BadPolicy(ValueError):  # an answer for people
+    """A document that is not taken; `faults` are sentences, each with the place that it is about."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__(" ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A document that was taken. `limits` hold GPU hours as they were written; what is compared with them is in GPU milliseconds."""
+
+    trigger: dict[str, Any]
+    conditions: tuple[dict[str, Any], ...]
+    gate: tuple[dict[str, Any], ...]
+    action: dict[str, Any]
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def on(self) -> str:
+        return str(self.trigger["on"])
+
+    @property
+    def does(self) -> str:
+        return str(self.action["do"])
+
+
+def read_policy(document: Any) -> Policy:
+    """Take a document, or raise BadPolicy with a sentence for each fault."""
+    if not isinstance(document, Mapping):
+        raise BadPolicy("A policy is a JSON object with a trigger and an action, and conditions, a gate and limits where it has them.")
+    faults = [_said(error) for error in islice(_validator().iter_errors(document), MAX_FAULTS)]
+    if faults:
+        raise BadPolicy(*dict.fromkeys(faults))
+    policy = Policy(
+        trigger=dict(document["trigger"]),
+        conditions=tuple(document.get("conditions", ())),
+        gate=tuple(document.get("gate", ())),
+        action=dict(document["action"]),
+        limits=dict(document.get("limits", {})),
+    )
+    faults = [*_trigger_faults(policy), *_check_faults(policy), *_action_faults(policy)]
+    if faults:
+        raise BadPolicy(*faults[:MAX_FAULTS])
+    return policy
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a document; what depends on a name inside (a check's parameters) is checked by name after it."""
+    check = {"type": "object", "required": ["check"], "properties": {"check": {"type": "string"}}}
+    listed = {"type": "array", "maxItems": MAX_CHECKS, "items": check}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Policy",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["trigger", "action"],
+        "properties": {
+            "trigger": {"type": "object", "required": ["on"], "properties": {"on": {"enum": sorted(TRIGGERS)}}},
+            "conditions": listed,
+            "gate": listed,
+            "action": {
+                "type": "object",
+                "required": ["do"],
+                "properties": {
+                    "do": {"enum": sorted(ACTIONS)},
+                    "inputs": {"type": "array", "maxItems": MAX_INPUTS, "items": {"type": "object"}},
+                    "choose": {"type": "object", "required": ["rule", "axes"], "properties": {"rule": {"enum": sorted(RULES)}}},
+                },
+            },
+            "limits": {"type": "object", "additionalProperties": False, "properties": LIMITS},
+        },
+    }  # fmt: skip
+
+
+@functools.cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(schema())
+
+
+def _trigger_faults(policy: Policy) -> list[str]:
+    faults = _named(f"trigger {policy.on}", policy.trigger, TRIGGERS[policy.on], skip="on")
+    if policy.on == "schedule" and "every" not in policy.trigger:
+        faults.append("trigger: a schedule says how often: every hour, day or week.")
+    return faults
+
+
+def _check_faults(policy: Policy) -> list[str]:
+    faults = []
+    for place, listed in (("conditions", policy.conditions), ("gate", policy.gate)):
+        for number, entry in enumerate(listed, start=1):
+            check = CHECKS.get(entry["check"])
+            if check is None:
+                faults.append(f"{place}, {number}: there is no check {entry['check'][:64]!r}; there are {', '.join(sorted(CHECKS))}.")
+            else:
+                faults += _named(f"{place}, {number}, {check.name}", entry, check.parameters, skip="check", needs=check.needs)
+    return faults
+
+
+def _action_faults(policy: Policy) -> list[str]:
+    needs, allowed = ACTIONS[policy.does]
+    faults = _named(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
+    for number, entry in enumerate(policy.action.get("inputs", ()), start=1):
+        kinds = sorted(entry.keys() & INPUTS.keys())
+        if len(kinds) != 1:
+            faults.append(f"action, input {number}: name one of {', '.join(INPUTS)}.")
+            continue
+        faults += _named(f"action, input {number}", entry, {kinds[0]: SLUG, **INPUTS[kinds[0]]})
+    if not faults and "choose" in policy.action:
+        choose = policy.action["choose"]
+        rule = RULES[choose["rule"]]
+        faults += _named(f"rule {choose['rule']}", choose, rule.parameters, skip="rule", needs=rule.needs)
+        faults += [] if faults else rule.faults(choose)
+    return faults
+
+
+def _named(place: str, given: Mapping[str, Any], allowed: Mapping[str, Any], *, skip: str = "", needs: tuple[str, ...] = ()) -> list[str]:
+    """Faults of names and values under one heading."""
+    takes = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes nothing"
+    faults = [f"{place}: {name[:64]!r} is not known here; {takes}." for name in given if name not in allowed and name != skip]
+    faults += [f"{place}: {name} is missing." for name in needs if name not in given]
+    for name, wanted in allowed.items():
+        if name in given and wanted:
+            found = islice(Draft202012Validator(wanted).iter_errors(given[name]), 3)
+            faults += [f"{place}, {name}: {schema_words(error)}" for error in found]
+    return faults
+
+
+def _said(error: Any) -> str:
+    place = ", ".join(str(part + 1 if isinstance(part, int) else part) for part in error.absolute_path) or "policy"
+    if error.validator == "additionalProperties":
+        known = error.schema["properties"]
+        unknown = [str(name)[:64] for name in error.instance if name not in known]
+        return f"{place}: {', '.join(map(repr, unknown[:10]))} is not known here; it takes {', '.join(sorted(known))}."
+    return f"{place}: {schema_words(error)}"

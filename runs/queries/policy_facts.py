@@ -1,0 +1,200 @@
+"""Everything that a policy decides upon, read once and kept: pure rules do the rest (`runs.policy.decide`). It writes nothing."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, When
+
+from runs.launch import LaunchRequest
+from runs.lifecycle import TERMINAL, RunStatus
+from runs.models import Artifact, Decision, Evaluation, PolicyVersion, QueueItem, Run, Sweep
+from runs.policy.decide import Outcome
+from runs.policy.document import Policy
+from runs.policy.facts import Cause, Facts, Result
+from runs.queries.launch_request import prepare
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.policy_names import name_faults
+from runs.queries.scoreboard import FINITE, best_first, scores_under
+from workspaces import ids
+from workspaces.audit import Refusal
+from workspaces.models import Agent, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit
+from workspaces.queries.registry import current_contract
+from workspaces.queries.withdrawal import withdrawn
+from workspaces.standings import standings
+from workspaces.units import MS_PER_HOUR
+
+MOST_RESULTS = 1_000  # the newest
+MOST_IN_A_ROW = 50  # decisions that are looked back on for failures
+MOST_ARTIFACTS, MOST_WINDOWS = 100, 200
+
+
+def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetime) -> Facts:
+    """The facts of this instant. What cannot be found out stays None, what the document names and is not here becomes a problem."""
+    problems = name_faults(policy)
+    known: dict[str, Any] = {}
+    if policy.does.startswith("launch") and not problems:
+        datasets, artifacts, missing = _inputs(policy, cause)
+        known = {"datasets": tuple(datasets), "artifacts": tuple(artifacts), "missing": tuple(missing)}
+        known |= _results(policy)
+        try:
+            known["gpu_ms_each"] = prepare(request_of(policy, datasets, artifacts), is_draft=True).gpu_ms
+        except (Refusal, NotFound) as fault:
+            problems.append(str(fault))
+    week = [row for row in standings(now=now, units={Unit.GPU_MS}) if row.window == Limit.Window.WEEK and row.mode == Limit.Mode.STOP]
+    return Facts(
+        at=now.isoformat(),
+        cause={"on": policy.on, "type": cause.type, "id": cause.id.hex, "label": cause.label},
+        left_gpu_ms=min((row.free for row in week), default=None),
+        waiting_runs=QueueItem.objects.count(),
+        problems=tuple(problems),
+        **_history(version, week[0].starts_at if week else None),
+        **known,
+    )
+
+
+def request_of(policy: Policy, datasets: list[dict[str, str]], artifacts: list[dict[str, str]]) -> LaunchRequest:
+    """What every launch of the policy shares."""
+    action = policy.action
+    hours = action.get("gpu_hours_each")
+    return LaunchRequest(
+        benchmark=action["benchmark"],
+        agent=action["agent"],
+        pool=action.get("pool", ""),
+        datasets=tuple(entry["id"] for entry in datasets),
+        artifacts=tuple(entry["id"] for entry in artifacts),
+        parameters=dict(action.get("parameters", {})),
+        gpu_ms=round(hours * MS_PER_HOUR) if hours is not None else None,
+    )
+
+
+# --- What the policy has done -------------------------------------------------------------------------------------------------------------
+
+
+def _history(version: PolicyVersion, week_starts: datetime | None) -> dict[str, Any]:
+    own = Decision.objects.filter(version=version, outcome=Outcome.ACTS)
+    last = own.order_by("-number").first()
+    runs = Run.objects.filter(sweep__decision__policy=version.policy_id)
+    is_open = ~Q(status__in=sorted(TERMINAL))
+    used = Case(When(is_open, then=F("reserved_gpu_ms")), default=F("spent_gpu_ms"), output_field=BigIntegerField())
+    sums = runs.aggregate(all=Sum(used), week=Sum(used, filter=Q(created_at__gte=week_starts or version.created_at)))
+    sweeps = Sweep.objects.filter(decision__policy=version.policy_id)
+    open_sweeps = set(sweeps.filter(status=Sweep.Status.RUNNING).values_list("pk", flat=True))
+    open_sweeps |= set(runs.filter(is_open).values_list("sweep", flat=True))
+    acting = Decision.objects.filter(policy=version.policy_id, status=Decision.Status.ACTING, sweeps=None).count()
+    return {
+        "acted": own.count(),
+        "failures": _failures(version),
+        "last_acted_at": last.created_at.isoformat() if last else None,
+        "under_way": len(open_sweeps) + acting,
+        "spent_gpu_ms": int(sums["all"] or 0),
+        "spent_week_gpu_ms": int(sums["week"] or 0),
+    }
+
+
+def _failures(version: PolicyVersion) -> int:
+    """How many of its newest launches in a row came to nothing: could not be launched, or no run of it succeeded. One under way breaks no row."""
+    resumed = version.policy.status_at
+    rows = Decision.objects.filter(version=version, outcome=Outcome.ACTS)
+    rows = rows.filter(created_at__gt=resumed) if resumed is not None else rows
+    good = Count("sweeps__runs", filter=Q(sweeps__runs__status=RunStatus.SUCCEEDED))
+    open_runs = Count("sweeps__runs", filter=~Q(sweeps__runs__status__in=sorted(TERMINAL)))
+    found = 0
+    for row in rows.annotate(good=good, open_runs=open_runs, sweep_status=F("sweeps__status")).order_by("-number")[:MOST_IN_A_ROW]:
+        if row.status == Decision.Status.ACTING or row.open_runs or row.sweep_status == Sweep.Status.RUNNING:
+            continue
+        if row.status != Decision.Status.FAILED and (row.good or row.sweep_status is None):
+            break
+        found += 1
+    return found
+
+
+# --- What it chooses from -----------------------------------------------------------------------------------------------------------------
+
+
+def _results(policy: Policy) -> dict[str, Any]:
+    agent, benchmark = Agent.objects.find(policy.action["agent"]), Benchmark.objects.find(policy.action["benchmark"])
+    contract = current_contract(benchmark.pk)
+    known: dict[str, Any] = {"of": {"agent": policy.action["agent"], "benchmark": policy.action["benchmark"]}}
+    if contract is None:
+        return known
+    runs = list(Run.objects.filter(agent=agent, benchmark=benchmark).order_by("-created_at", "-pk")[:MOST_RESULTS])[::-1]
+    scores = {
+        row.run_id: row.value for row in scores_under(contract).filter(FINITE, run__in=[run.pk for run in runs]).order_by("created_at")
+    }
+    gone = withdrawn(NodeKind.RUN, [run.pk for run in runs])
+    best = scores_under(contract).filter(FINITE).order_by(*best_first(contract.direction)).first()
+    objective = Objective.objects.filter(is_current=True, benchmark=benchmark).first()
+    return known | {
+        "direction": "maximize" if contract.direction == Contract.Direction.MAXIMIZE else "minimize",
+        "target": objective.target if objective else None,
+        "best": best.value if best else None,
+        "results": tuple(
+            Result(run.public_id, run.name, run.parameters, scores.get(run.pk), run.is_terminal) for run in runs if run.pk not in gone
+        ),
+    }
+
+
+# --- What its launches read ---------------------------------------------------------------------------------------------------------------
+
+
+def _inputs(policy: Policy, cause: Cause) -> tuple[list[dict[str, str]], list[dict[str, str]], list[str]]:
+    """Datasets, artifacts, and a sentence for each input that is not there yet."""
+    datasets: list[DatasetVersion] = []
+    artifacts: list[Artifact] = []
+    missing: list[str] = []
+    for entry in policy.action.get("inputs", ()):
+        if "dataset" in entry:
+            found = (
+                DatasetVersion.objects.filter(dataset=Dataset.objects.find(entry["dataset"]))
+                .select_related("dataset")
+                .order_by("-number")[:1]
+            )
+            datasets += found
+            missing += [] if found else [f"{entry['dataset']} has no version yet."]
+        elif "windows_of" in entry:
+            windows = _windows(Dataset.objects.find(entry["windows_of"]), int(entry.get("newest", 1)))
+            datasets += windows
+            missing += [] if windows else [f"{entry['windows_of']} has no window yet."]
+        elif "promoted" in entry:
+            standing = _promoted(entry["promoted"])
+            artifacts += standing
+            missing += [f"Nothing is promoted as {entry['promoted']} yet."] if entry.get("required", False) and not standing else []
+        else:
+            made = _made_by(cause, entry["made_by_cause"])
+            artifacts += made
+            missing += [] if made else [f"{cause.label} has made no {entry['made_by_cause']}."]
+    unique = list({artifact.pk: artifact for artifact in artifacts}.values())
+    return (
+        [{"id": version.pk.hex, "label": f"{version.dataset.slug}@{version.number}"} for version in datasets],
+        [{"id": artifact.pk.hex, "label": artifact.name or artifact.path} for artifact in unique],
+        missing,
+    )
+
+
+def _windows(dataset: Dataset, newest: int) -> list[DatasetVersion]:
+    """The newest windows that nobody has withdrawn."""
+    rows = list(
+        DatasetVersion.objects.filter(dataset__window_of=dataset)
+        .select_related("dataset")
+        .order_by("-dataset__window_number")[:MOST_WINDOWS]
+    )
+    gone = withdrawn(NodeKind.DATASET_VERSION, [row.pk for row in rows])
+    return [row for row in rows if row.pk not in gone][:newest]
+
+
+def _promoted(name: str) -> list[Artifact]:
+    rows = Artifact.objects.filter(promotions__name=ids.same_name(name), promotions__status="promoted", deleted_at=None)
+    return list(rows[:1])
+
+
+def _made_by(cause: Cause, kind: str) -> "QuerySet[Artifact]":
+    """Artifacts of a kind that the run, or every run of the sweep, of the cause has made: of each run the newest."""
+    runs = {
+        "run": Q(run=cause.id),
+        "sweep": Q(run__sweep=cause.id),
+        "evaluation": Q(run__in=Evaluation.objects.filter(pk=cause.id).values("run")),
+    }
+    if cause.type not in runs:
+        return Artifact.objects.none()
+    rows = Artifact.objects.filter(runs[cause.type], kind=kind, deleted_at=None)
+    return rows.order_by("run", "-created_at", "-pk").distinct("run")[:MOST_ARTIFACTS]
