@@ -61,7 +61,7 @@ def test_one_member_is_a_sweep() -> None:
     ("document", "words"),
     [
         ([], "JSON object"),
-        ({"kind": "bayes", "axes": {}}, '"grid" or "sampler"'),
+        ({"kind": "bayes", "axes": {}}, '"grid", "sampler" or "list"'),
         ({"kind": "grid", "axes": {}, "extra": 1}, "no extra"),
         ({"kind": "grid", "axes": {}}, "varies something"),
         ({"kind": "grid", "axes": {"a": []}}, "no value"),
