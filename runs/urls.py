@@ -1,6 +1,7 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
 from runs.urls_evidence import urlpatterns as evidence
+from runs.urls_policy import urlpatterns as policies
 from runs.views import (
     approval,
     archive,
@@ -36,6 +37,7 @@ from workspaces.views import pool as bound_pool
 
 urlpatterns = [
     *evidence,
+    *policies,
     site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
     page(

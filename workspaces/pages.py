@@ -157,6 +157,7 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
         "Decide",
         [
             ("Approvals", "approval-list", Permission.VIEW),
+            ("Policies", "policy-list", Permission.VIEW),
             ("Promotions", "promotion-list", Permission.VIEW),
             ("Reviews", "review-list", Permission.VIEW),
         ],

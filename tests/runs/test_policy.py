@@ -15,9 +15,10 @@ from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import facts_from
 from tests.factories import make_member
+from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, drive, make_laboratory
 from workspaces.access import Actor
-from workspaces.models import Approval
+from workspaces.models import Approval, User
 
 LEARNER = b"""
 import json
@@ -50,7 +51,8 @@ def laboratory() -> Laboratory:
 
 
 def approver(laboratory: Laboratory) -> Actor:
-    return make_member(laboratory.workspace, "approver")
+    known = User.objects.filter(username="approver-lab").first()
+    return Actor.of(known) if known else make_member(laboratory.workspace, "approver")
 
 
 def approved(laboratory: Laboratory, document: dict[str, Any] | None = None, slug: str = "next-sweep") -> Policy:
@@ -98,3 +100,40 @@ def test_a_policy_searches_by_itself_and_every_run_of_it_leads_back_to_its_decis
             again = decide(read_policy(decision.version.document), facts_from(decision.facts))
             assert json.loads(json.dumps(again.as_json()))["candidates"] == decision.candidates
             assert again.outcome == decision.outcome
+
+
+def test_pages_of_a_policy_lead_from_a_run_to_the_decision_and_say_what_a_version_would_change(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory)
+        decide_now(actor=laboratory.owner, policy=policy)
+    tick(laboratory)
+    client = client_of(laboratory.owner)
+    with laboratory.opened():
+        run = Run.objects.earliest("number")
+        decision = Decision.objects.get()
+    page = client.get(f"/workspaces/lab/runs/{run.public_id}/").content.decode()
+    place = f"/workspaces/lab/decisions/{decision.pk.hex}/"
+    assert place in page
+    told = client.get(place).content.decode()
+    assert "It acted:" in told
+    assert "drawn from the space" in told
+    assert "Lab-Owner" in told
+    listed = client.get("/workspaces/lab/policies/").content.decode()
+    assert "next-sweep" in listed
+    narrower = DOCUMENT | {"action": DOCUMENT["action"] | {"choose": DOCUMENT["action"]["choose"] | {"first": 2}}}
+    editor = "/workspaces/lab/policies/next-sweep/propose/"
+    assert client.get(editor).status_code == 200
+    seen = client.post(editor, {"document": json.dumps(narrower), "check": "1"}).content.decode()
+    assert "1 would have been another" in seen
+    assert "acts, 4 launches" in seen
+    assert "acts, 2 launches" in seen
+    asked = client.post(editor, {"document": json.dumps(narrower), "reason": "Less at once"})
+    assert asked.status_code == 303
+    version = client.get("/workspaces/lab/policies/next-sweep/versions/2/").content.decode()
+    assert "1 would have been another" in version
+    assert "&quot;first&quot;: 2" in version
+    assert client.get("/workspaces/lab/policies/next-sweep/").status_code == 200
+    with laboratory.opened():
+        request = Approval.objects.get(status="pending")
+    other = client_of(approver(laboratory))
+    assert "Let next-sweep act as version 2 says" in other.get(f"/workspaces/lab/approvals/{request.public_id}/").content.decode()

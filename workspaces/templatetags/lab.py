@@ -80,6 +80,7 @@ STATES = {
 }
 
 register.filter("gpu_hours", units.gpu_hours)
+register.filter("gpu_time", units.gpu_time)
 register.filter("bytes", units.size)
 register.filter("money", units.money)
 register.filter("duration", units.duration)

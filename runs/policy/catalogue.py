@@ -1,0 +1,23 @@
+"""What a document may name, as the editor and the API list it. Pure."""
+
+from typing import Any
+
+from runs.policy.checks import CHECKS
+from runs.policy.choosing import RULES
+from runs.policy.document import ACTIONS, INPUTS, LIMITS, TRIGGERS
+
+
+def catalogue() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Part by part, each name with what stands beside it."""
+    return [
+        ("Triggers", [(name, _takes(takes)) for name, takes in TRIGGERS.items()]),
+        ("Checks", [(check.name, _takes(check.parameters, check.needs)) for check in CHECKS.values()]),
+        ("Actions", [(name, _takes(takes, needs)) for name, (needs, takes) in ACTIONS.items()]),
+        ("Inputs of a launch", [(name, _takes(takes)) for name, takes in INPUTS.items()]),
+        ("Rules that choose", [(name, _takes(rule.parameters, rule.needs)) for name, rule in RULES.items()]),
+        ("Limits", [(name, "") for name in LIMITS]),
+    ]
+
+
+def _takes(takes: dict[str, Any], needs: tuple[str, ...] = ()) -> str:
+    return ", ".join(name if name in needs else f"{name}?" for name in takes)

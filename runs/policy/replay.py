@@ -1,0 +1,83 @@
+"""Asking another version about decisions that were taken: what it would have decided on the same facts. Pure.
+
+Each decision is judged on what was true then, as the version of that time had left it: what another version would have launched, its runs would have
+changed later facts, and nobody can know how.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runs.policy.decide import Decided, Outcome, decide
+from runs.policy.document import Policy
+from runs.policy.facts import facts_from
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A decision as it was taken. `gpu_ms` is what its launches might have reserved together."""
+
+    id: str
+    number: int
+    outcome: str
+    words: str
+    candidates: list[dict[str, Any]]
+    gpu_ms: int | None
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One decision that would have been another."""
+
+    kept: Kept
+    now: Decided
+
+    @property
+    def points(self) -> tuple[int, int]:
+        """Configurations chosen then, and by this version."""
+        return sum(entry["is_chosen"] for entry in self.kept.candidates), len(self.now.chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`acted` and `gpu_ms` are (then, by this version). `unread` decisions keep facts of a form that this labsite does not read."""
+
+    count: int
+    same: int
+    differences: tuple[Difference, ...]
+    acted: tuple[int, int]
+    gpu_ms: tuple[int, int]
+    unread: int = 0
+
+    @property
+    def different(self) -> int:
+        return self.count - self.same - self.unread
+
+
+def replay(policy: Policy, decisions: Iterable[Kept], *, shown: int = 50) -> Replay:
+    """The version's answer to each; of those that differ the first `shown` in the order given."""
+    count = same = unread = 0
+    differences: list[Difference] = []
+    acted, gpu_ms = [0, 0], [0, 0]
+    for kept in decisions:
+        count += 1
+        try:
+            now = decide(policy, facts_from(kept.facts))
+        except (ValueError, TypeError, KeyError):
+            unread += 1
+            continue
+        for place, (outcome, cost) in enumerate(((kept.outcome, kept.gpu_ms), (now.outcome.value, now.gpu_ms))):
+            if outcome == Outcome.ACTS:
+                acted[place] += 1
+                gpu_ms[place] += cost or 0
+        if _is_same(kept, now):
+            same += 1
+        elif len(differences) < shown:
+            differences.append(Difference(kept, now))
+    return Replay(count, same, tuple(differences), (acted[0], acted[1]), (gpu_ms[0], gpu_ms[1]), unread)
+
+
+def _is_same(kept: Kept, now: Decided) -> bool:
+    chosen = [entry["parameters"] for entry in kept.candidates if entry["is_chosen"]]
+    return (kept.outcome, chosen) == (now.outcome.value, now.chosen)

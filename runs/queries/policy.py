@@ -1,0 +1,224 @@
+"""Policies: the list, one with its versions and decisions, one decision with everything that it rests on, and what a version would have changed."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, When
+from django.utils import timezone
+
+from runs.lifecycle import TERMINAL
+from runs.models import Decision, Policy, PolicyVersion, Run, Sweep
+from runs.policy.changes import changes, lines_of
+from runs.policy.decide import Outcome
+from runs.policy.document import BadPolicy, read_policy
+from runs.policy.replay import Kept, Replay, replay
+from runs.queries.policy_names import name_faults
+from workspaces import kept_query
+from workspaces.checklist import fact_checks
+from workspaces.queries.paging import Page, newest_first
+
+WEEKS = 4  # that a simulation looks back
+MOST_REPLAYED = 10_000
+FLAPPING = 6  # decisions that change between acting and not each time
+STANDS_STILL_DAYS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """A policy in a list. `trouble` says why it does not do what it is there for, and the way out; empty where it does."""
+
+    policy: Policy
+    acting: PolicyVersion | None
+    waiting: PolicyVersion | None
+    last: Decision | None
+    trouble: str
+
+    @property
+    def state(self) -> str:
+        if self.policy.status != Policy.Status.ACTIVE:
+            return str(self.policy.status)
+        return "acting" if self.acting else "proposed" if self.waiting else "idle"
+
+
+def policy_rows(limit: int = 200) -> list[PolicyRow]:
+    """Those that may act first, each in a fixed number of queries."""
+    policies = list(Policy.objects.select_related("benchmark").order_by("status", "slug")[:limit])
+    keys = [policy.pk for policy in policies]
+    open_versions = PolicyVersion.objects.filter(policy__in=keys, status__in=("active", "proposed")).select_related("proposed_by")
+    versions = {(version.policy_id, version.status): version for version in open_versions}
+    newest = (
+        Decision.objects.filter(policy__in=keys).order_by("policy", "-number").distinct("policy").defer("facts", "candidates", "checks")
+    )
+    last = {decision.policy_id: decision for decision in newest}
+    return [
+        PolicyRow(policy, acting, versions.get((policy.pk, "proposed")), last.get(policy.pk), trouble(policy, acting, last.get(policy.pk)))
+        for policy in policies
+        for acting in [versions.get((policy.pk, "active"))]
+    ]
+
+
+def failing() -> list[PolicyRow]:
+    """Policies that need somebody, for home: asked only where there is a policy at all."""
+    if not kept_query.rows(Policy, limit=1):
+        return []
+    return [row for row in policy_rows() if row.trouble]
+
+
+def trouble(policy: Policy, acting: PolicyVersion | None, last: Decision | None) -> str:
+    """Errors, unknown checks, flapping, no effect, stopped by its limits: the first that holds, with the way out."""
+    if policy.status == Policy.Status.STOPPED:
+        return f"{policy.status_reason} An approver can let it go on, or approve a version that allows more."
+    if policy.status != Policy.Status.ACTIVE or acting is None:
+        return ""
+    if last is not None and last.status == Decision.Status.FAILED:
+        return f"Its last decision failed: {last.failure or last.words}"
+    try:
+        faults = name_faults(read_policy(acting.document))
+    except BadPolicy as fault:
+        return f"Version {acting.number} cannot be read any more: {fault}"
+    if faults:
+        return f"{' '.join(faults)} Propose a version that names what is here."
+    newest = list(Decision.objects.filter(version=acting).order_by("-number").values_list("outcome", flat=True)[:FLAPPING])
+    barred = [outcome == Outcome.ACTS for outcome in newest]
+    if len(barred) == FLAPPING and all(one != other for one, other in itertools.pairwise(barred)):
+        return f"It acted every other time in its last {FLAPPING} decisions; its conditions may undo each other."
+    since = max(instant for instant in (acting.decided_at, policy.status_at, acting.created_at) if instant is not None)
+    if Outcome.ACTS not in newest and timezone.now() - since > timedelta(days=STANDS_STILL_DAYS):
+        asked = f"was asked {len(newest)} times lately and never acted" if newest else "has never been asked"
+        return f"It has had no effect in {STANDS_STILL_DAYS} days: it {asked}."
+    return ""
+
+
+# --- One policy ---------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPage:
+    """`spent_gpu_ms` is what everything that it launched has used, or holds."""
+
+    row: PolicyRow
+    versions: list[PolicyVersion]
+    lines: list[str]
+    spent_gpu_ms: int
+    runs: int
+    under_way: int
+
+
+def policy_page(policy: Policy) -> PolicyPage:
+    versions = list(policy.versions.select_related("proposed_by", "decided_by").order_by("-number")[:50])
+    acting = next((version for version in versions if version.status == "active"), None)
+    waiting = next((version for version in versions if version.status == "proposed"), None)
+    last = policy.decisions.order_by("-number").first()
+    runs = Run.objects.filter(sweep__decision__policy=policy)
+    is_open = ~Q(status__in=sorted(TERMINAL))
+    used = Case(When(is_open, then=F("reserved_gpu_ms")), default=F("spent_gpu_ms"))
+    sums = runs.aggregate(spent=Sum(used), count=Count("pk"), open=Count("pk", filter=is_open))
+    row = PolicyRow(policy, acting, waiting, last, trouble(policy, acting, last))
+    shown = acting or waiting
+    return PolicyPage(row, versions, lines_of(shown.document) if shown else [], int(sums["spent"] or 0), sums["count"], sums["open"])
+
+
+def list_policies(*, cursor: str = "", size: int = 50) -> Page[Policy]:
+    """Newest first. Raises BadCursor."""
+    return newest_first(Policy.objects.select_related("benchmark"), cursor=cursor, size=size)
+
+
+def page_of_versions(policy: Policy, *, cursor: str = "", size: int = 50) -> Page[PolicyVersion]:
+    """Newest first. Raises BadCursor."""
+    return newest_first(policy.versions.select_related("proposed_by", "decided_by"), cursor=cursor, size=size)
+
+
+def spent_on(decision: Decision) -> tuple[Sweep | None, int]:
+    """What it launched, and what that has cost so far in GPU milliseconds."""
+    sweep = Sweep.objects.filter(decision=decision).first()
+    spent = Run.objects.filter(sweep=sweep).aggregate(spent=Sum("spent_gpu_ms"))["spent"] if sweep else 0
+    return sweep, int(spent or 0)
+
+
+def page_of_decisions(policy: Policy, *, outcome: str = "", cursor: str = "", size: int = 50) -> Page[Decision]:
+    """Newest first, without what each rests on. Raises BadCursor."""
+    rows = policy.decisions.select_related("policy", "version").defer("facts", "checks", "candidates", "version__document")
+    return newest_first(rows.filter(outcome=outcome) if outcome else rows, cursor=cursor, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """One decision. `spent_gpu_ms` is what it has cost, once all it launched has ended; until then `is_open`."""
+
+    decision: Decision
+    checks: list[dict[str, Any]]
+    chosen: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    columns: list[str]
+    sweep: Sweep | None
+    runs: list[Run]
+    spent_gpu_ms: int
+    is_open: bool
+
+    @property
+    def reads(self) -> list[dict[str, str]]:
+        """Datasets, each with its label, and artifacts, each with its id too."""
+        facts = self.decision.facts
+        datasets = [{"label": entry["label"], "artifact": ""} for entry in facts.get("datasets", ())]
+        return datasets + [{"label": entry["label"], "artifact": entry["id"]} for entry in facts.get("artifacts", ())]
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What was known then: how many results, the best score, the target."""
+        facts = self.decision.facts
+        return {"results": len(facts.get("results", ())), "best": facts.get("best"), "target": facts.get("target")}
+
+
+def decision_page(decision: Decision) -> DecisionPage:
+    sweep = Sweep.objects.filter(decision=decision).first()
+    runs = list(Run.objects.filter(sweep=sweep).order_by("number")[:100]) if sweep else []
+    rows = [{**entry, "values": entry["parameters"]} for entry in decision.candidates]
+    columns = sorted({name for entry in rows for name in entry["parameters"]})[:12]
+    for entry in rows:
+        entry["values"] = [entry["parameters"].get(name, "") for name in columns]
+    return DecisionPage(
+        decision=decision,
+        checks=fact_checks(decision.checks),
+        chosen=[entry for entry in rows if entry["is_chosen"]],
+        others=[entry for entry in rows if not entry["is_chosen"]],
+        columns=columns,
+        sweep=sweep,
+        runs=runs,
+        spent_gpu_ms=sum(run.spent_gpu_ms for run in runs),
+        is_open=any(not run.is_terminal for run in runs) or decision.status == Decision.Status.ACTING,
+    )
+
+
+# --- What a version would have changed ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A document beside the version that acts. `faults` say why it is not taken; then there is no `replay`."""
+
+    faults: tuple[str, ...]
+    changes: list[str]
+    replay: Replay | None
+    since: datetime
+
+
+def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, now: datetime | None = None) -> Preview:
+    """What `document` would have decided on every decision of the last weeks. It writes nothing."""
+    acting = policy.versions.filter(status="active").first()
+    since = (now or timezone.now()) - timedelta(weeks=weeks)
+    lines = changes(acting.document if acting else None, document)
+    try:
+        read = read_policy(document)
+    except BadPolicy as fault:
+        return Preview(fault.faults, lines, None, since)
+    faults = name_faults(read)
+    return Preview(tuple(faults), lines, replay(read, kept_since(policy, since)), since)
+
+
+def kept_since(policy: Policy, since: datetime) -> Iterator[Kept]:
+    rows: QuerySet[Decision] = policy.decisions.filter(created_at__gte=since).order_by("-number")[:MOST_REPLAYED]
+    for row in rows.iterator(chunk_size=500):
+        yield Kept(row.public_id, row.number, row.outcome, row.words, row.candidates, row.gpu_ms, row.facts)
