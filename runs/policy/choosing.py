@@ -165,11 +165,11 @@ def _bandit(rule: dict[str, Any], facts: Facts) -> Choice:
     for rank, (bound, _, point, rewards) in enumerate(arms, start=1):
         newest = played.get(_key(point), [])
         words = (
-            f"bound {number(-bound, 0.01)}: mean {number(sum(rewards) / len(rewards), 0.01)} of {len(rewards)} of {total} plays"
+            f"bound {number(-bound, places=3)}: mean {number(sum(rewards) / len(rewards), places=3)} of {len(rewards)} of {total} plays"
             if rewards
             else "never played"
         )
-        score = number(sum(rewards) / len(rewards), 0.01) if rewards else ""
+        score = number(sum(rewards) / len(rewards), places=3) if rewards else ""
         found.append(Candidate(point, rank <= count, words, score, newest[-1].run if newest else ""))
     return Choice(f"{min(count, len(arms))} of {len(arms)} configurations have the largest upper confidence bounds.", tuple(found[:SHOWN]))
 
