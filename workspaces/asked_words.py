@@ -7,7 +7,21 @@ from typing import Any
 from workspaces import units
 
 LONGEST = 1000  # characters of a value
-SAID = ("asks", "certificate", "facts", "parameters", "limits", "benchmark", "agent", "inputs", "seed", "pool")
+SAID = (
+    "asks",
+    "changes",
+    "document",
+    "version",
+    "certificate",
+    "facts",
+    "parameters",
+    "limits",
+    "benchmark",
+    "agent",
+    "inputs",
+    "seed",
+    "pool",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from runs.commands.policy_bell import ring_policies
 from runs.models import Policy, PolicyVersion
 from runs.policy.changes import changes
 from runs.policy.document import BadPolicy, read_policy
+from runs.queries.policy import preview
 from runs.queries.policy_names import name_faults
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
@@ -46,9 +47,14 @@ def create_policy(event: Draft, *, actor: Actor, slug: str, name: str, benchmark
     return policy
 
 
+def propose_version(*, actor: Actor, policy: Policy, document: Any, reason: str = "") -> PolicyVersion:
+    """Ask for a version to act; whoever decides is told what it would have changed. One that still waits is withdrawn by this; the one that acts goes
+    on until another is approved."""
+    return _propose(actor=actor, policy=policy, document=document, reason=reason, simulated=preview(policy, document).words)
+
+
 @command(Verb.POLICY_PROPOSED, needs=Permission.PROPOSE_POLICY, kind=Kind.POLICY)
-def propose_version(event: Draft, *, actor: Actor, policy: Policy, document: Any, reason: str = "") -> PolicyVersion:
-    """Ask for a version to act. One that still waits is withdrawn by this; the one that acts goes on until another is approved."""
+def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reason: str, simulated: str) -> PolicyVersion:
     if actor.user is None:
         raise Refusal("A policy acts under the rights of whoever proposed it, so somebody has to.")
     policy = locked(policy)
@@ -80,7 +86,7 @@ def propose_version(event: Draft, *, actor: Actor, policy: Policy, document: Any
         subject_type=SUBJECT,
         subject_id=version.pk,
         subject_label=version.label,
-        content=content_of(version, acting),
+        content=content_of(version, acting, simulated),
         content_hash=content_hash,
         reason=version.reason,
         requested_by=actor.user,
@@ -139,14 +145,16 @@ def retire_policy(event: Draft, *, actor: Actor, policy: Policy, reason: str) ->
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
 
 
-def content_of(version: PolicyVersion, acting: PolicyVersion | None) -> dict[str, Any]:
+def content_of(version: PolicyVersion, acting: PolicyVersion | None, simulated: str) -> dict[str, Any]:
     """What an approver agrees to."""
     return {
         "asks": f"Let {version.policy.name} act as version {version.number} says",
         "policy": version.policy.slug,
+        "version": version.number,
         "changes": changes(acting.document if acting else None, version.document),
         "replaces": f"version {acting.number}" if acting else "",
         "under_the_rights_of": version.proposed_by.label,
+        "would_have_changed": simulated,
         "running_work": "What the version before has launched goes on, and is not launched again.",
         "document": version.document,
     }

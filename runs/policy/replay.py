@@ -11,6 +11,7 @@ from typing import Any
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import Policy
 from runs.policy.facts import facts_from
+from workspaces.units import gpu_time, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,16 @@ def replay(policy: Policy, decisions: Iterable[Kept], *, shown: int = 50) -> Rep
         elif len(differences) < shown:
             differences.append(Difference(kept, now))
     return Replay(count, same, tuple(differences), (acted[0], acted[1]), (gpu_ms[0], gpu_ms[1]), unread)
+
+
+def in_words(found: Replay, weeks: int) -> str:
+    """One or two sentences for whoever decides."""
+    if not found.count:
+        return f"Nothing was decided in the last {plural(weeks, 'week', 'weeks')}, so there is nothing to hold it against."
+    other = f"{found.different:,} would have been others" if found.different else "none would have been another"
+    was = f"Of {plural(found.count, 'decision', 'decisions')} in the last {plural(weeks, 'week', 'weeks')} {other}."
+    would = f"It would have acted {plural(found.acted[1], 'time', 'times')} instead of {found.acted[0]:,}"
+    return f"{was} {would}, and reserved at most {gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}."
 
 
 def _is_same(kept: Kept, now: Decided) -> bool:

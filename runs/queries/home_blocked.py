@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from runs.queries.failure import repeated_failures
 from runs.queries.home_now import Now
 from runs.queries.home_waiting import Queued
+from runs.queries.policy import failing
 from runs.start import Hold, Holds, Waits
 from workspaces.models import Limit, Unit, Workspace
 from workspaces.queries.budget import last_recount
@@ -56,6 +57,9 @@ def blocks(
     for group in repeated_failures(moment - LATELY):
         words = f"{plural(group.count, 'run', 'runs')} of {group.agent.name[:60]} failed for the same reason."
         found.append(Block(words, (group.title[:200],), "failure", group.public_id))
+    found += [
+        Block(f"The policy {row.policy.name[:60]} needs somebody.", (row.trouble[:300],), "policy", row.policy.slug) for row in failing()
+    ]
     counted = last_recount()
     if counted is not None and not counted.is_right:
         found.append(Block("The ledger does not add up: balances differ from their entries.", page="ledger"))

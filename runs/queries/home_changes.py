@@ -30,6 +30,10 @@ GROUPS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "Sharing": (Kind.SHARE, ("share.granted", "share.revoked")),
     "Pools": (Kind.POOL, ("pool",)),
     "Promotions": (Kind.ARTIFACT, ("promotion",)),
+    "Policies": (
+        Kind.POLICY,
+        ("policy.created", "policy.proposed", "policy.paused", "policy.resumed", "policy.retired", "policy.failed"),
+    ),
     "Decisions": (Kind.APPROVAL, ("approval",)),
     "Runs": (
         Kind.RUN,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, When, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from runs.lifecycle import TERMINAL
@@ -14,9 +15,8 @@ from runs.models import Decision, Policy, PolicyVersion, Run, Sweep
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
-from runs.policy.replay import Kept, Replay, replay
+from runs.policy.replay import Kept, Replay, in_words, replay
 from runs.queries.policy_names import name_faults
-from workspaces import kept_query
 from workspaces.checklist import fact_checks
 from workspaces.queries.paging import Page, newest_first
 
@@ -46,49 +46,48 @@ class PolicyRow:
 def policy_rows(limit: int = 200) -> list[PolicyRow]:
     """Those that may act first, each in a fixed number of queries."""
     policies = list(Policy.objects.select_related("benchmark").order_by("status", "slug")[:limit])
+    if not policies:
+        return []
     keys = [policy.pk for policy in policies]
     open_versions = PolicyVersion.objects.filter(policy__in=keys, status__in=("active", "proposed")).select_related("proposed_by")
     versions = {(version.policy_id, version.status): version for version in open_versions}
-    newest = (
-        Decision.objects.filter(policy__in=keys).order_by("policy", "-number").distinct("policy").defer("facts", "candidates", "checks")
-    )
-    last = {decision.policy_id: decision for decision in newest}
+    nth = Window(RowNumber(), partition_by=[F("policy")], order_by=F("number").desc())
+    newest = Decision.objects.filter(policy__in=keys).defer("facts", "candidates", "checks").annotate(nth=nth).filter(nth__lte=FLAPPING)
+    decided: dict[Any, list[Decision]] = {}
+    for decision in newest.order_by("policy", "nth"):
+        decided.setdefault(decision.policy_id, []).append(decision)
     return [
-        PolicyRow(policy, acting, versions.get((policy.pk, "proposed")), last.get(policy.pk), trouble(policy, acting, last.get(policy.pk)))
+        _row(policy, versions.get((policy.pk, "active")), versions.get((policy.pk, "proposed")), decided.get(policy.pk, []))
         for policy in policies
-        for acting in [versions.get((policy.pk, "active"))]
     ]
 
 
 def failing() -> list[PolicyRow]:
-    """Policies that need somebody, for home: asked only where there is a policy at all."""
-    if not kept_query.rows(Policy, limit=1):
-        return []
+    """Policies that need somebody, for home."""
     return [row for row in policy_rows() if row.trouble]
 
 
-def trouble(policy: Policy, acting: PolicyVersion | None, last: Decision | None) -> str:
-    """Errors, unknown checks, flapping, no effect, stopped by its limits: the first that holds, with the way out."""
+def _row(policy: Policy, acting: PolicyVersion | None, waiting: PolicyVersion | None, newest: list[Decision]) -> PolicyRow:
+    return PolicyRow(policy, acting, waiting, newest[0] if newest else None, trouble(policy, acting, newest))
+
+
+def trouble(policy: Policy, acting: PolicyVersion | None, newest: list[Decision]) -> str:
+    """Errors and unknown checks (both make a decision that failed), flapping, no effect, stopped by its limits: the first that holds, with the way
+    out. `newest` are its newest decisions, the newest first."""
     if policy.status == Policy.Status.STOPPED:
         return f"{policy.status_reason} An approver can let it go on, or approve a version that allows more."
     if policy.status != Policy.Status.ACTIVE or acting is None:
         return ""
-    if last is not None and last.status == Decision.Status.FAILED:
-        return f"Its last decision failed: {last.failure or last.words}"
-    try:
-        faults = name_faults(read_policy(acting.document))
-    except BadPolicy as fault:
-        return f"Version {acting.number} cannot be read any more: {fault}"
-    if faults:
-        return f"{' '.join(faults)} Propose a version that names what is here."
-    newest = list(Decision.objects.filter(version=acting).order_by("-number").values_list("outcome", flat=True)[:FLAPPING])
-    barred = [outcome == Outcome.ACTS for outcome in newest]
-    if len(barred) == FLAPPING and all(one != other for one, other in itertools.pairwise(barred)):
+    own = [decision for decision in newest if decision.version_id == acting.pk]
+    if own and own[0].status == Decision.Status.FAILED:
+        return f"Its last decision failed: {own[0].failure or own[0].words}"
+    acted = [decision.outcome == Outcome.ACTS for decision in own]
+    if len(acted) == FLAPPING and all(one != other for one, other in itertools.pairwise(acted)):
         return f"It acted every other time in its last {FLAPPING} decisions; its conditions may undo each other."
     since = max(instant for instant in (acting.decided_at, policy.status_at, acting.created_at) if instant is not None)
-    if Outcome.ACTS not in newest and timezone.now() - since > timedelta(days=STANDS_STILL_DAYS):
-        asked = f"was asked {len(newest)} times lately and never acted" if newest else "has never been asked"
-        return f"It has had no effect in {STANDS_STILL_DAYS} days: it {asked}."
+    if not any(acted) and timezone.now() - since > timedelta(days=STANDS_STILL_DAYS):
+        asked = "did nothing each time that it was asked lately" if acted else "has never been asked"
+        return f"It has had no effect in {STANDS_STILL_DAYS} days: it {asked}. Look at its trigger and conditions, or retire it."
     return ""
 
 
@@ -111,12 +110,12 @@ def policy_page(policy: Policy) -> PolicyPage:
     versions = list(policy.versions.select_related("proposed_by", "decided_by").order_by("-number")[:50])
     acting = next((version for version in versions if version.status == "active"), None)
     waiting = next((version for version in versions if version.status == "proposed"), None)
-    last = policy.decisions.order_by("-number").first()
+    newest = list(policy.decisions.defer("facts", "candidates", "checks").order_by("-number")[:FLAPPING])
     runs = Run.objects.filter(sweep__decision__policy=policy)
     is_open = ~Q(status__in=sorted(TERMINAL))
     used = Case(When(is_open, then=F("reserved_gpu_ms")), default=F("spent_gpu_ms"))
     sums = runs.aggregate(spent=Sum(used), count=Count("pk"), open=Count("pk", filter=is_open))
-    row = PolicyRow(policy, acting, waiting, last, trouble(policy, acting, last))
+    row = _row(policy, acting, waiting, newest)
     shown = acting or waiting
     return PolicyPage(row, versions, lines_of(shown.document) if shown else [], int(sums["spent"] or 0), sums["count"], sums["open"])
 
@@ -203,6 +202,11 @@ class Preview:
     changes: list[str]
     replay: Replay | None
     since: datetime
+    weeks: int = WEEKS
+
+    @property
+    def words(self) -> str:
+        return in_words(self.replay, self.weeks) if self.replay else ""
 
 
 def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, now: datetime | None = None) -> Preview:
@@ -213,9 +217,9 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, now: datetime 
     try:
         read = read_policy(document)
     except BadPolicy as fault:
-        return Preview(fault.faults, lines, None, since)
+        return Preview(fault.faults, lines, None, since, weeks)
     faults = name_faults(read)
-    return Preview(tuple(faults), lines, replay(read, kept_since(policy, since)), since)
+    return Preview(tuple(faults), lines, replay(read, kept_since(policy, since)), since, weeks)
 
 
 def kept_since(policy: Policy, since: datetime) -> Iterator[Kept]:

@@ -37,6 +37,7 @@ KIND_OF_PAGE = {
     "run-list": Kind.RUN,
     "queue": Kind.RUN,
     "failure": Kind.RUN,
+    "policy": Kind.POLICY,
 }  # that blocks lead to
 
 
@@ -53,7 +54,7 @@ def home(request: PageRequest) -> HttpResponseBase:
 
 def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any]:
     """What is under way, which the page asks for again and again."""
-    sees = {kind: _may_see(request, kind) for kind in (Kind.RUN, Kind.BUDGET, Kind.APPROVAL, Kind.POOL)}
+    sees = {kind: _may_see(request, kind) for kind in (Kind.RUN, Kind.BUDGET, Kind.APPROVAL, Kind.POOL, Kind.POLICY)}
     running = running_now() if sees[Kind.RUN] else NOTHING_RUNS
     limits = standing_limits(request.workspace, running, now) if sees[Kind.BUDGET] or running.waiting else []
     queue = queued(limits, running.running) if running.waiting else None

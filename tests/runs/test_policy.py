@@ -1,24 +1,28 @@
 """Policies: proposed, approved by another person, asked by what happens, explained by what they keep; acting under rights and within limits."""
 
 import json
+import uuid
 from typing import Any
 
 import pytest
 
 from runs.commands.approval import decide_approval
 from runs.commands.decision import decide_now
-from runs.commands.policy import create_policy, propose_version
+from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
-from runs.models import Decision, Policy, Run
+from runs.models import Decision, Policy, PolicyVersion, Run, Sweep
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import facts_from
+from runs.queries.policy import failing
 from tests.factories import make_member
-from tests.factories_pages import client_of
-from tests.factories_runs import Laboratory, drive, make_laboratory
+from tests.factories_pages import HOSTILE, client_of
+from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from workspaces.access import Actor
-from workspaces.models import Approval, User
+from workspaces.audit import Refusal
+from workspaces.commands.member import remove_member
+from workspaces.models import Approval, AuditEvent, Membership, User
 
 LEARNER = b"""
 import json
@@ -137,3 +141,134 @@ def test_pages_of_a_policy_lead_from_a_run_to_the_decision_and_say_what_a_versio
         request = Approval.objects.get(status="pending")
     other = client_of(approver(laboratory))
     assert "Let next-sweep act as version 2 says" in other.get(f"/workspaces/lab/approvals/{request.public_id}/").content.decode()
+
+
+def test_a_version_acts_only_once_somebody_else_has_approved_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = create_policy(actor=laboratory.owner, slug="next-sweep", name="Next sweep")
+        version = propose_version(actor=laboratory.owner, policy=policy, document=DOCUMENT, reason="Search")
+        with pytest.raises(Refusal, match="No version of Next sweep is approved yet"):
+            decide_now(actor=laboratory.owner, policy=policy)
+        request = Approval.objects.get(subject_id=version.pk)
+        with pytest.raises(Refusal, match="You asked for this yourself"):
+            decide_approval(actor=laboratory.owner, approval=request, approves=True, seen_hash=request.content_hash)
+        with pytest.raises(Refusal, match="has changed since you looked"):
+            decide_approval(actor=approver(laboratory), approval=request, approves=True, seen_hash="0" * 64)
+        second = propose_version(actor=laboratory.owner, policy=policy, document=DOCUMENT | {"limits": {"decisions": 2}}, reason="Less")
+        request.refresh_from_db()
+        version.refresh_from_db()
+        assert (request.status, version.status) == ("void", "withdrawn"), "a newer proposal takes its place"
+        newer = Approval.objects.get(subject_id=second.pk)
+        decide_approval(actor=approver(laboratory), approval=newer, approves=True, seen_hash=newer.content_hash)
+        assert [(row.number, row.status) for row in PolicyVersion.objects.order_by("number")] == [(1, "withdrawn"), (2, "active")]
+        with pytest.raises(Refusal, match="Version 2, which acts, says exactly this"):
+            propose_version(actor=laboratory.owner, policy=policy, document=second.document)
+        assert Sweep.objects.count() == 0
+
+
+def test_what_is_not_here_is_refused_when_it_is_proposed(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = create_policy(actor=laboratory.owner, slug="next-sweep", name="Next sweep", benchmark="accuracy")
+        for change, words in (
+            ({"action": DOCUMENT["action"] | {"agent": "nobody"}}, "there is no agent 'nobody'"),
+            ({"trigger": {"on": "dataset_grew", "dataset": "elsewhere"}}, "there is no dataset 'elsewhere'"),
+            ({"action": DOCUMENT["action"] | {"inputs": [{"windows_of": "games"}]}}, "there is no dataset 'games'"),
+            ({"conditions": [{"check": "gut_feeling"}]}, "there is no check"),
+            ({"note": "\x00"}, "cannot hold"),
+        ):
+            with pytest.raises(Refusal, match=words):
+                propose_version(actor=laboratory.owner, policy=policy, document=DOCUMENT | change)
+        with pytest.raises(Refusal, match="There is a policy next_sweep already"):
+            create_policy(actor=laboratory.owner, slug="next_sweep", name="Twice")
+        assert not PolicyVersion.objects.exists()
+
+
+def test_a_job_that_is_killed_or_runs_twice_decides_and_launches_once(laboratory: Laboratory) -> None:
+    """Killed between the decision and the launch: the decision is on record and acts when the bell rings again, whoever rings it."""
+    with laboratory.opened():
+        policy = approved(laboratory)
+        first = decide_now(actor=laboratory.owner, policy=policy, cause_id=uuid.UUID(int=7))
+        assert decide_now(actor=laboratory.owner, policy=policy, cause_id=uuid.UUID(int=7)) == first
+        assert Sweep.objects.count() == 0
+    key = laboratory.workspace.pk.hex
+    for _ in range(3):
+        decide_policies(workspace_id=key, subject_id=key)
+    with laboratory.opened():
+        assert Sweep.objects.get().decision == first
+        assert Decision.objects.get().status == "done"
+        acted = AuditEvent.objects.filter(verb__in=("policy.decided", "policy.acted")).order_by("sequence")
+        assert [event.verb for event in acted] == ["policy.decided", "policy.acted"]
+
+
+def test_a_policy_stops_at_its_lasting_limit_and_an_approver_lets_it_go_on(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT | {"limits": {"decisions": 1}, "conditions": []})
+        decide_now(actor=laboratory.owner, policy=policy)
+        stopped = decide_now(actor=laboratory.owner, policy=policy)
+        policy.refresh_from_db()
+        assert (stopped.outcome, policy.status) == ("limited", "stopped")
+        assert "It may act 1 time and has" in policy.status_reason
+        with pytest.raises(Refusal, match="does not act now"):
+            decide_now(actor=laboratory.owner, policy=policy)
+    page = client_of(laboratory.owner).get("/workspaces/lab/").content.decode()
+    assert "The policy next-sweep needs somebody." in page
+    with laboratory.opened():
+        resume_policy(actor=approver(laboratory), policy=policy, reason="Once more")
+        policy.refresh_from_db()
+        assert policy.status == "active"
+
+
+def test_a_policy_acts_under_the_rights_that_its_proposer_has_at_that_moment(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        researcher = make_member(laboratory.workspace, "researcher")
+        policy = create_policy(actor=researcher, slug="next-sweep", name="Next sweep")
+        version = propose_version(actor=researcher, policy=policy, document=DOCUMENT, reason="Search")
+        request = Approval.objects.get(subject_id=version.pk)
+        decide_approval(actor=laboratory.owner, approval=request, approves=True, seen_hash=request.content_hash)
+        decide_now(actor=laboratory.owner, policy=policy)
+        assert researcher.user is not None
+        remove_member(actor=laboratory.owner, member=Membership.objects.get(user=researcher.user).public_id)
+    tick(laboratory)
+    with laboratory.opened():
+        decision = Decision.objects.get()
+        assert (decision.status, Sweep.objects.count()) == ("failed", 0)
+        assert "launch run" in decision.failure
+        [row] = failing()
+        assert "Its last decision failed" in row.trouble
+
+
+def test_pausing_leaves_out_what_happens_meanwhile(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT | {"trigger": {"on": "run_ended"}, "conditions": [], "limits": {}})
+        pause_policy(actor=laboratory.owner, policy=policy, reason="A look first")
+        run = launch(laboratory, parameters={"rate": 0.1, "epochs": 1})
+    drive(laboratory, run)
+    tick(laboratory)
+    with laboratory.opened():
+        resume_policy(actor=approver(laboratory), policy=policy, reason="Looked")
+    tick(laboratory)
+    with laboratory.opened():
+        assert not Decision.objects.exists(), "it ended while the policy was paused"
+        again = launch(laboratory, parameters={"rate": 0.2, "epochs": 1})
+    drive(laboratory, again)
+    tick(laboratory)
+    with laboratory.opened():
+        assert Decision.objects.get(cause_id=again.pk).outcome == "acts"
+
+
+def test_hostile_text_stays_text_on_every_page(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        hostile = DOCUMENT | {"action": {"do": "notify", "words": HOSTILE}, "conditions": []}
+        policy = create_policy(actor=laboratory.owner, slug="tell", name=HOSTILE)
+        version = propose_version(actor=laboratory.owner, policy=policy, document=hostile, reason=HOSTILE)
+        request = Approval.objects.get(subject_id=version.pk)
+    other = client_of(approver(laboratory))
+    pages = [f"approvals/{request.public_id}/", "policies/", "policies/tell/", "policies/tell/versions/1/", "policies/tell/propose/"]
+    with laboratory.opened():
+        decide_approval(actor=approver(laboratory), approval=request, approves=True, seen_hash=request.content_hash)
+        decision = decide_now(actor=laboratory.owner, policy=policy)
+    tick(laboratory)
+    for path in (*pages, f"decisions/{decision.public_id}/", "notifications/"):
+        page = other.get(f"/workspaces/lab/{path}")
+        assert page.status_code == 200, path
+        assert "<script>alert" not in page.content.decode(), path

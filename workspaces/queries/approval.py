@@ -28,6 +28,18 @@ class Asked:
     missing: int = 0
     is_open: bool = field(default=False)
 
+    @property
+    def changes(self) -> list[str]:
+        """Lines of a policy that went and came; empty for other requests."""
+        lines = self.approval.content.get("changes") if isinstance(self.approval.content, dict) else None
+        return [str(line) for line in lines] if isinstance(lines, list) else []
+
+    @property
+    def policy_version(self) -> str:
+        """The number of the version that is asked for, where a policy is."""
+        content = self.approval.content
+        return str(content.get("version", "")) if self.approval.subject_type == "policy" and isinstance(content, dict) else ""
+
 
 def approvals(*, status: str = "") -> "QuerySet[Approval]":
     """Requests, those of one status or all."""

@@ -21,6 +21,7 @@ KINDS = {
     "crossing": Kind.BUDGET,
     "recount": Kind.BUDGET,
     "check": Kind.BENCHMARK,
+    "decision": Kind.POLICY,
 }  # what one must be allowed to see to be told of it
 PAGES = {"crossing": "budget", "recount": "ledger"}  # subjects that have no page of their own, and where they are shown
 MOST = 100  # unseen ones are counted so far: the bar says 99+
