@@ -5,12 +5,12 @@ import uuid
 from django.utils import timezone
 
 from runs import queue
+from runs.checks.policy_facts import facts_for
 from runs.commands.policy import locked, next_number
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Cause, Facts
-from runs.queries.policy_facts import facts_for
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command

@@ -10,16 +10,18 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
+from runs.commands.promotion import propose_promotion
 from runs.commands.sweep import create_sweep
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
-from runs.models import Decision, PolicyVersion
+from runs.models import Artifact, Decision, PolicyVersion, Promotion
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, Policy, read_policy
 from runs.policy.facts import Cause, Facts
+from runs.queries.policy import promotion_of
 from runs.queries.policy_cause import acting_versions, causes_of
-from runs.queries.policy_facts import facts_for, request_of
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.notification import notify
@@ -85,6 +87,9 @@ def _act(asker: Actor, decision: Decision, policy: Policy) -> None:
     if policy.does == "notify":
         _notify(decision)
         return
+    if policy.does == "promote":
+        _promote(asker, decision, policy)
+        return
     points = [entry["parameters"] for entry in decision.candidates if entry["is_chosen"]]
     facts = decision.facts
     create_sweep(
@@ -96,6 +101,16 @@ def _act(asker: Actor, decision: Decision, policy: Policy) -> None:
         sweep_id=uuid.uuid5(decision.pk, "sweep"),
         decision=decision,
     )
+
+
+def _promote(asker: Actor, decision: Decision, policy: Policy) -> None:
+    """Put it forward; another person decides, upon every check of a promotion."""
+    promotion_id = promotion_of(decision)
+    if Promotion.objects.filter(pk=promotion_id).exists():
+        return  # put forward before the job was killed
+    artifact = Artifact.objects.find(decision.facts["candidate"]["artifact"], "blob")
+    reason = policy.action.get("purpose", "") or f"{decision.label}: {decision.words}"
+    propose_promotion(actor=asker, artifact=artifact, name=policy.action["name"], reason=reason, id=promotion_id)
 
 
 def _notify(decision: Decision) -> None:

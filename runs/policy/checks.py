@@ -3,6 +3,7 @@
 What cannot be told is unknown, and unknown never passes.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,29 @@ def _queue_short(given: dict[str, Any], facts: Facts) -> Seen:
     return facts.waiting_runs <= given["at_most"], plural(facts.waiting_runs, "run waits", "runs wait"), f"at most {given['at_most']}", ""
 
 
+def _score_gain(given: dict[str, Any], facts: Facts) -> Seen:
+    """How far the candidate is ahead of what stands, in the contract's direction; `sigmas` in standard errors of the difference, the two taken as
+    independent."""
+    least, sigmas = float(given.get("at_least", 0.0)), float(given.get("sigmas", 0.0))
+    required = f"at least {number(least)}" + (f" and {sigmas:g} standard errors" if sigmas else "")
+    candidate, standing = facts.candidate, facts.standing
+    if candidate is None or candidate.value is None:
+        return None, "no score", required, "Nothing was measured that could be put forward."
+    if standing is None:
+        return True, number(candidate.value, candidate.error), required, "Nothing stands under the name yet."
+    if standing.artifact == candidate.artifact:
+        return False, "the same artifact", required, "It stands there already."
+    if standing.value is None:
+        return None, "not comparable", required, f"{standing.label} has no score under the contract that holds; have it measured too."
+    gain = candidate.value - standing.value if facts.direction == "maximize" else standing.value - candidate.value
+    if not sigmas:
+        return gain >= least, number(gain), required, ""
+    if candidate.error is None or standing.error is None:
+        return None, number(gain), required, "How sure the difference is nobody knows, since a standard error is missing."
+    error = math.hypot(candidate.error, standing.error)
+    return gain >= least and gain >= sigmas * error, number(gain, error), required, f"{gain / error:.1f} standard errors." if error else ""
+
+
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
@@ -92,6 +116,12 @@ CHECKS: dict[str, Check] = {
         Check("results_at_least", "Enough results", _results_at_least, {"count": COUNT}, ("count",)),
         Check("target_not_reached", "Target not reached", _target_not_reached),
         Check("best_score", "Best score", _best_score, {"at_least": NUMBER, "at_most": NUMBER}),
+        Check(
+            "score_gain",
+            "Better than what stands",
+            _score_gain,
+            {"at_least": NUMBER, "sigmas": {"type": "number", "minimum": 0, "maximum": 10}},
+        ),
         Check("queue_short", "Queue short", _queue_short, {"at_most": COUNT}, ("at_most",)),
     )
 }

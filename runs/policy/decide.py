@@ -74,6 +74,14 @@ def decide(policy: Policy, facts: Facts) -> Decided:
 def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
     if policy.does == "notify":
         return Decided(Outcome.ACTS, str(policy.action["words"]), checks, gpu_ms=0)
+    if policy.does == "promote":
+        if facts.candidate is None:
+            return Decided(
+                Outcome.HOLDS, f"{facts.cause['label']} measured no artifact that is kept, so there is nothing to put forward.", checks
+            )
+        return Decided(
+            Outcome.ACTS, f"Puts {facts.candidate.label} forward as {policy.action['name']}; another person decides.", checks, gpu_ms=0
+        )
     if policy.does == "launch_run":
         candidate = Candidate(dict(policy.action.get("parameters", {})), True, "as the policy says")
         return _within(policy, facts, checks, f"Launches one run of {policy.action['agent']}.", (candidate,))

@@ -40,7 +40,9 @@ INPUTS: dict[str, dict[str, Any]] = {
     "dataset": {},
     "windows_of": {"newest": WHOLE},
     "promoted": {"required": {"type": "boolean"}},
-    "made_by_cause": {},  # artifacts of this kind that the run or the sweep of the cause has made
+    "made_by_cause": {
+        "best": WHOLE
+    },  # artifacts of this kind that the run or the sweep of the cause has made, or the best so many by their run's score
 }
 # Action -> (what it must name, what it may name).
 _LAUNCH: dict[str, Any] = {
@@ -56,6 +58,7 @@ _LAUNCH: dict[str, Any] = {
 ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "launch_sweep": (("agent", "benchmark", "choose"), {**_LAUNCH, "choose": {}}),
     "launch_run": (("agent", "benchmark"), _LAUNCH),
+    "promote": (("name",), {"name": SLUG, "purpose": WORDS}),
     "notify": (("words",), {"words": {**WORDS, "minLength": 1}}),
 }
 LIMITS: dict[str, Any] = {
@@ -169,6 +172,8 @@ def _check_faults(policy: Policy) -> list[str]:
 
 def _action_faults(policy: Policy) -> list[str]:
     needs, allowed = ACTIONS[policy.does]
+    if policy.does == "promote" and policy.on != "evaluation_scored":
+        return ["action promote: what is put forward is what an evaluation has measured, so its trigger is evaluation_scored."]
     faults = _named(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
     for number, entry in enumerate(policy.action.get("inputs", ()), start=1):
         kinds = sorted(entry.keys() & INPUTS.keys())

@@ -29,11 +29,21 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """An artifact with its score under the contract that holds, and the standard error of that where it is known."""
+
+    artifact: str
+    label: str
+    value: float | None
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Amounts in GPU milliseconds; instants as ISO 8601 with their offset. None: nobody could tell, which no check takes for yes.
 
-    `of` says which agent and benchmark `results` are of; a document that asks about others finds none. `left_gpu_ms` is what the week's smallest hard
-    limit leaves, `gpu_ms_each` what one launch reserves at most.
+    `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
+    that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
     """
 
     at: str
@@ -52,6 +62,8 @@ class Facts:
     target: float | None = None
     best: float | None = None
     results: tuple[Result, ...] = ()
+    candidate: Measured | None = None
+    standing: Measured | None = None
     datasets: tuple[dict[str, str], ...] = ()
     artifacts: tuple[dict[str, str], ...] = ()
     missing: tuple[str, ...] = ()
@@ -66,6 +78,8 @@ def facts_from(stored: Mapping[str, Any]) -> Facts:
     if stored.get("form") != FORM:
         raise ValueError(f"These facts are of form {stored.get('form')}; this version reads form {FORM}.")
     rest = {name: value for name, value in stored.items() if name not in ("form", "results")}
+    for name in ("candidate", "standing"):
+        rest[name] = Measured(**rest[name]) if rest.get(name) else None
     for name in ("datasets", "artifacts", "missing", "problems"):
         rest[name] = tuple(rest.get(name, ()))
     return Facts(**rest, results=tuple(Result(**entry) for entry in stored["results"]))

@@ -1,6 +1,7 @@
 """Policies: the list, one with its versions and decisions, one decision with everything that it rests on, and what a version would have changed."""
 
 import itertools
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from runs.lifecycle import TERMINAL
-from runs.models import Decision, Policy, PolicyVersion, Run, Sweep
+from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
@@ -153,6 +154,7 @@ class DecisionPage:
     others: list[dict[str, Any]]
     columns: list[str]
     sweep: Sweep | None
+    promotion: Promotion | None
     runs: list[Run]
     spent_gpu_ms: int
     is_open: bool
@@ -171,6 +173,11 @@ class DecisionPage:
         return {"results": len(facts.get("results", ())), "best": facts.get("best"), "target": facts.get("target")}
 
 
+def promotion_of(decision: Decision) -> uuid.UUID:
+    """The promotion that a decision puts forward is known before it is: a job that runs twice puts forward once."""
+    return uuid.uuid5(decision.pk, "promotion")
+
+
 def decision_page(decision: Decision) -> DecisionPage:
     sweep = Sweep.objects.filter(decision=decision).first()
     runs = list(Run.objects.filter(sweep=sweep).order_by("number")[:100]) if sweep else []
@@ -185,6 +192,7 @@ def decision_page(decision: Decision) -> DecisionPage:
         others=[entry for entry in rows if not entry["is_chosen"]],
         columns=columns,
         sweep=sweep,
+        promotion=Promotion.objects.filter(pk=promotion_of(decision)).first(),
         runs=runs,
         spent_gpu_ms=sum(run.spent_gpu_ms for run in runs),
         is_open=any(not run.is_terminal for run in runs) or decision.status == Decision.Status.ACTING,

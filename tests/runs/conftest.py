@@ -6,6 +6,7 @@ import pytest
 
 from runs.pools.ssh_thread import close_all
 from tests.runs.file_server import FileServer
+from tests.runs.pool_environment import environment, local_python  # noqa: F401  # fixtures
 from tests.runs.pools.ray_head import RayHead
 
 

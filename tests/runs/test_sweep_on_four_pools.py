@@ -4,17 +4,12 @@ Every pool runs it as an account that sees nothing of the repository (test_a_job
 run knows comes out of the agent's bundle and the files of its dataset.
 """
 
-import os
-import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from labsite.examples.autogo import plan
 from labsite.examples.autogo.bundles import bundle_files
@@ -23,9 +18,8 @@ from runs.commands.sweep import create_sweep
 from runs.jobs.advance import advance_sweep
 from runs.launch import LaunchRequest
 from runs.models import Artifact, Attempt, Evaluation, Run, Sweep
-from runs.pools.folder import remove_tree
 from runs.pools.ssh_thread import close_all
-from tests.examples.autogo.bundle import pool_python, start
+from tests.examples.autogo.bundle import start
 from tests.factories_people import make_operator
 from tests.factories_runs import Laboratory, dispatch, make_laboratory, watch
 from tests.runs.attempts import settled
@@ -45,30 +39,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.ray, pytest.m
 POOLS = ("local", "ssh", "slurm", "ray")
 SPACE = {"kind": "grid", "axes": {"learning_rate": [0.001, 0.004]}, "seeds": [7]}
 QUICK = {"epochs": 3, "match_games": 8, "simulations": 8}
-SYSTEM_PYTHON = "/usr/bin/python3"
-
-
-@pytest.fixture(scope="module")
-def environment() -> Iterator[Path]:
-    """A Python with the numpy of the local pool, where every account can run it: what an operator sets up on a host."""
-    question = "import sys, numpy, os; print(*sys.version_info[:2], os.path.dirname(os.path.dirname(numpy.__file__)))"
-    try:
-        done = subprocess.run([pool_python(), "-c", question], capture_output=True, text=True, check=True, timeout=120)
-        *version, packages = done.stdout.split()
-        asked = [SYSTEM_PYTHON, "-c", "import sys; print(*sys.version_info[:2])"]
-        same = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout.split() == version
-    except (OSError, subprocess.CalledProcessError):
-        same = False
-    if not same:
-        pytest.skip(f"needs a pool's Python with numpy, and {SYSTEM_PYTHON} of its version for accounts that may not see it")
-    folder = Path(tempfile.mkdtemp(prefix="labsite-python-", dir="/var/lib" if os.getuid() == 0 else None))
-    folder.chmod(0o755)
-    subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--without-pip", str(folder)], check=True)
-    (target,) = folder.glob("lib/python3*/site-packages")
-    for name in ("numpy", "numpy.libs"):
-        shutil.copytree(Path(packages) / name, target / name)
-    yield folder
-    remove_tree(folder)
 
 
 @pytest.fixture
@@ -85,19 +55,6 @@ def login_node(cluster: SlurmCluster) -> Iterator[SSHHost]:
     yield found
     close_all()
     found.close()
-
-
-@pytest.fixture
-def local_python(environment: Path) -> Iterator[None]:
-    """The environment as that of the local pool."""
-    link = settings.LABSITE_RUNS / "python"
-    kept = link.readlink() if link.is_symlink() else None
-    link.unlink(missing_ok=True)
-    link.symlink_to(environment)
-    yield
-    link.unlink()
-    if kept is not None:
-        link.symlink_to(kept)
 
 
 def far_pool(laboratory: Laboratory, slug: str, kind: str, host: SSHHost, environment: Path, **engine: Any) -> None:

@@ -7,19 +7,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from labsite.examples.autogo import bundles, plan
+from labsite.examples.autogo import bundles, plan, policies
 from labsite.examples.ground import WORDS, NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
+from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run
+from runs.commands.policy import create_policy, propose_version
 from runs.commands.sweep import create_sweep
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Artifact, Evaluation, Run, Sweep
+from runs.models import Artifact, Evaluation, Policy, Run, Sweep
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.live_dataset import make_live
-from workspaces.models import Benchmark, Dataset, User, Workspace
+from workspaces.models import Approval, Benchmark, Dataset, User, Workspace
 
 POLL_SECONDS = 0.5
 
@@ -36,6 +38,8 @@ def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root
         for agent in plan.AGENTS:
             make_agent(agent, bundles.bundle_files(agent.bundle), admin=admin)
         open_for_launches(workspace, admin=admin, say=say)
+        for policy in policies.POLICIES:
+            _policy(Actor.of(researcher), Actor.of(approver), policy)
     return workspace
 
 
@@ -138,6 +142,16 @@ def _benchmark(admin: Actor, entry: plan.BenchmarkPlan) -> None:
         publish_contract(
             actor=admin, benchmark=benchmark, metric=entry.metric, direction=entry.direction, unit=entry.unit, terms=entry.terms
         )  # fmt: skip
+
+
+def _policy(researcher: Actor, approver: Actor, entry: policies.PolicyPlan) -> None:
+    """Proposed by the one and approved by the other, as everything that acts by itself."""
+    policy = Policy.objects.filter(slug=entry.slug).first() or create_policy(actor=researcher, slug=entry.slug, name=entry.name)
+    if policy.versions.exists():
+        return
+    version = propose_version(actor=researcher, policy=policy, document=plain(entry.document), reason=entry.reason)
+    asked = Approval.objects.get(subject_id=version.pk)
+    decide_approval(actor=approver, approval=asked, approves=True, comment=WORDS, seen_hash=asked.content_hash)
 
 
 def _live_dataset(admin: Actor, entry: plan.LiveDatasetPlan) -> None:

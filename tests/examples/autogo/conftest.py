@@ -11,6 +11,7 @@ import pytest
 from labsite.examples.ground import AgentPlan
 from tests.examples.autogo import bundle
 from tests.examples.autogo.bundle import Ended, Given
+from tests.runs.pool_environment import environment, local_python  # noqa: F401  # fixtures
 
 Launch = Callable[..., Ended]
 

@@ -1,16 +1,18 @@
 """Everything that a policy decides upon, read once and kept: pure rules do the rest (`runs.policy.decide`). It writes nothing."""
 
+import math
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, When
+from django.db.models import BigIntegerField, Case, Count, F, Q, Sum, When
 
+from runs.checks.candidate import candidate_of
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Artifact, Decision, Evaluation, PolicyVersion, QueueItem, Run, Sweep
 from runs.policy.decide import Outcome
 from runs.policy.document import Policy
-from runs.policy.facts import Cause, Facts, Result
+from runs.policy.facts import Cause, Facts, Measured, Result
 from runs.queries.launch_request import prepare
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.policy_names import name_faults
@@ -40,6 +42,8 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
             known["gpu_ms_each"] = prepare(request_of(policy, datasets, artifacts), is_draft=True).gpu_ms
         except (Refusal, NotFound) as fault:
             problems.append(str(fault))
+    if policy.does == "promote" and cause.type == "evaluation":
+        known = _promotable(policy, cause)
     week = [row for row in standings(now=now, units={Unit.GPU_MS}) if row.window == Limit.Window.WEEK and row.mode == Limit.Mode.STOP]
     return Facts(
         at=now.isoformat(),
@@ -134,6 +138,28 @@ def _results(policy: Policy) -> dict[str, Any]:
     }
 
 
+def _promotable(policy: Policy, cause: Cause) -> dict[str, Any]:
+    """What the evaluation of the cause has measured, and what stands under the name, each with its newest score under the contract that holds."""
+    row = Evaluation.objects.filter(pk=cause.id).select_related("subject_artifact__blob", "subject_artifact__run__contract").first()
+    artifact = row.subject_artifact if row is not None else None
+    if artifact is None or artifact.deleted_at is not None:
+        return {}
+    candidate = candidate_of(artifact, ids.same_name(policy.action["name"]))
+    contract, standing = candidate.contract, candidate.standing
+    return {
+        "direction": "minimize" if contract is not None and contract.direction == Contract.Direction.MINIMIZE else "maximize",
+        "candidate": _measured(artifact, candidate.score),
+        "standing": _measured(standing.artifact, candidate.standing_score) if standing is not None else None,
+    }
+
+
+def _measured(artifact: Artifact, score: Evaluation | None) -> Measured:
+    value = score.value if score is not None and math.isfinite(score.value) else None
+    return Measured(
+        artifact.pk.hex, f"{artifact.name or artifact.path} of {artifact.run.name}", value, score.standard_error if score else None
+    )
+
+
 # --- What its launches read ---------------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +186,7 @@ def _inputs(policy: Policy, cause: Cause) -> tuple[list[dict[str, str]], list[di
             artifacts += standing
             missing += [f"Nothing is promoted as {entry['promoted']} yet."] if entry.get("required", False) and not standing else []
         else:
-            made = _made_by(cause, entry["made_by_cause"])
+            made = _made_by(cause, entry["made_by_cause"])[: entry.get("best", MOST_ARTIFACTS)]
             artifacts += made
             missing += [] if made else [f"{cause.label} has made no {entry['made_by_cause']}."]
     unique = list({artifact.pk: artifact for artifact in artifacts}.values())
@@ -187,14 +213,25 @@ def _promoted(name: str) -> list[Artifact]:
     return list(rows[:1])
 
 
-def _made_by(cause: Cause, kind: str) -> "QuerySet[Artifact]":
-    """Artifacts of a kind that the run, or every run of the sweep, of the cause has made: of each run the newest."""
+def _made_by(cause: Cause, kind: str) -> list[Artifact]:
+    """Artifacts of a kind that the run, or every run of the sweep, of the cause has made: of each run the newest, the best by the run's own score
+    first, since an evaluation is about the first."""
     runs = {
         "run": Q(run=cause.id),
         "sweep": Q(run__sweep=cause.id),
         "evaluation": Q(run__in=Evaluation.objects.filter(pk=cause.id).values("run")),
     }
     if cause.type not in runs:
-        return Artifact.objects.none()
-    rows = Artifact.objects.filter(runs[cause.type], kind=kind, deleted_at=None)
-    return rows.order_by("run", "-created_at", "-pk").distinct("run")[:MOST_ARTIFACTS]
+        return []
+    rows = Artifact.objects.filter(runs[cause.type], kind=kind, deleted_at=None).select_related("run__contract")
+    found = list(rows.order_by("run", "-created_at", "-pk").distinct("run")[:MOST_ARTIFACTS])
+    scores = Evaluation.objects.filter(
+        FINITE, run__in=[row.run_id for row in found], metric=F("contract__metric"), contract=F("run__contract")
+    )
+    values = {score.run_id: score.value for score in scores.order_by("created_at")}
+
+    def place(row: Artifact) -> tuple[bool, float, int]:
+        sign = -1 if row.run.contract.direction == Contract.Direction.MAXIMIZE else 1
+        return row.run_id not in values, sign * values.get(row.run_id, 0.0), row.run.number
+
+    return sorted(found, key=place)

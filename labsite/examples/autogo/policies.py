@@ -1,0 +1,90 @@
+"""What the laboratory autogo-main does by itself: a loop of four policies over games, training, arena and champion.
+
+Games are cut into windows; once a run of games has ended, the next sweep learns from the newest windows; the best of a sweep that has ended is rated
+in the arena; whoever is ahead of the champion is put forward, and another person decides; a new champion plays the next games. Each has limits of
+its own, so that the loop stops by itself.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from labsite.examples.autogo.plan import ARENA, ARENA_JUDGE, FAST_LEARNING, POLICY_RUNNER, SELF_PLAY, SELFPLAY_WORKER
+
+CHAMPION = "champion"
+GENERATIONS = 2  # of the first start; a version that allows more is proposed like any other
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """`document` is what its first version says."""
+
+    slug: str
+    name: str
+    reason: str
+    document: MappingProxyType[str, Any]
+
+
+NEXT_SWEEP = PolicyPlan(
+    slug="launch-next-sweep",
+    name="Launch the next sweep",
+    reason="Learn from the newest games with the step that has promised most so far, within a budget",
+    document=MappingProxyType({
+        "trigger": {"on": "run_ended", "agent": SELFPLAY_WORKER.slug},
+        "conditions": [{"check": "nothing_under_way"}, {"check": "budget_left", "gpu_hours": 1}],
+        "action": {
+            "do": "launch_sweep",
+            "agent": POLICY_RUNNER.slug,
+            "benchmark": FAST_LEARNING.slug,
+            "inputs": [{"windows_of": SELF_PLAY.slug, "newest": 4}, {"promoted": CHAMPION}],
+            "parameters": {"epochs": 10, "match_games": 24},
+            "choose": {"rule": "ucb1", "axes": {"learning_rate": [0.0003, 0.001, 0.004]}, "arms": 2},
+            "purpose": "Which step learns most from the newest games",
+        },
+        "limits": {"decisions": GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
+    }),
+)  # fmt: skip
+JUDGE = PolicyPlan(
+    slug="judge-checkpoints",
+    name="Rate the best of a sweep",
+    reason="What a sweep has made is rated in the arena before anybody thinks of promoting it",
+    document=MappingProxyType({
+        "trigger": {"on": "sweep_ended", "agent": POLICY_RUNNER.slug},
+        "action": {
+            "do": "launch_run",
+            "agent": ARENA_JUDGE.slug,
+            "benchmark": ARENA.slug,
+            "inputs": [{"made_by_cause": "checkpoint", "best": 1}],
+            "parameters": {"games": 24},
+        },
+        "limits": {"decisions": 2 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
+    }),
+)  # fmt: skip
+PROMOTE = PolicyPlan(
+    slug="promote-checkpoint",
+    name="Put the strongest checkpoint forward",
+    reason="The champion is whoever is ahead in the arena; a person decides",
+    document=MappingProxyType({
+        "trigger": {"on": "evaluation_scored", "benchmark": ARENA.slug, "agent": ARENA_JUDGE.slug},
+        "gate": [{"check": "score_gain", "at_least": 0, "sigmas": 1}],
+        "action": {"do": "promote", "name": CHAMPION},
+        "limits": {"decisions": 2 * GENERATIONS},
+    }),
+)  # fmt: skip
+NEXT_GAMES = PolicyPlan(
+    slug="play-next-games",
+    name="Play the champion's games",
+    reason="The next generation learns from games of the strongest",
+    document=MappingProxyType({
+        "trigger": {"on": "promotion_decided", "name": CHAMPION},
+        "action": {
+            "do": "launch_run",
+            "agent": SELFPLAY_WORKER.slug,
+            "benchmark": FAST_LEARNING.slug,
+            "inputs": [{"promoted": CHAMPION, "required": True}],
+            "parameters": {"games": 4 * SELF_PLAY.window_records, "games_per_piece": SELF_PLAY.window_records},
+        },
+        "limits": {"decisions": GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
+    }),
+)  # fmt: skip
+POLICIES = (NEXT_SWEEP, JUDGE, PROMOTE, NEXT_GAMES)
