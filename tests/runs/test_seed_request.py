@@ -145,6 +145,14 @@ def test_one_key_one_run(laboratory: Laboratory, caller: Caller) -> None:
     assert caller.post(URL, BODY, Idempotency_Key="k1").status_code == 409, "the first is still at work"
 
 
+@pytest.mark.parametrize(("wrong", "status"), [({"surprise": 1}, 422), ({"agent_id": "nobody"}, 404), ({"budget": {"gpu_hours": -1}}, 422)])
+def test_what_came_to_nothing_spends_no_key(laboratory: Laboratory, caller: Caller, wrong: dict[str, Any], status: int) -> None:
+    for _ in range(2):
+        answer = caller.post(URL, asked(**wrong), Idempotency_Key="k1")
+        assert (answer.status_code, answer.has_header("Idempotent-Replayed")) == (status, False)
+    assert caller.post(URL, BODY, Idempotency_Key="k1").status_code == 201, "the key of a request that came to nothing is taken"
+
+
 def test_a_crash_before_the_answer_was_kept_makes_no_second_run(laboratory: Laboratory, caller: Caller) -> None:
     first = caller.post(URL, BODY, Idempotency_Key="k1").json()
     caller.post(f"{URL}/{first['id']}/cancel")

@@ -21,6 +21,9 @@ from workspaces.api.problem import problem
 from workspaces.models import IdempotencyKey, SiteIdempotencyKey
 
 KEPT = timedelta(hours=24)
+# Nothing came of these, and what stood in the way may be gone the next time: no key is spent on them. A 409 is kept: a refused launch
+# leaves its certificate.
+WITHOUT_EFFECT = (400, 401, 403, 404, 413, 415, 422, 429)
 AT_WORK = timedelta(seconds=60)  # after this the first try counts as dead; its row's id keeps a second effect out
 Key = IdempotencyKey | SiteIdempotencyKey
 
@@ -77,7 +80,7 @@ def _without_effect() -> HttpResponse:
 def _keep(row: Key, response: HttpResponseBase, *, is_secret: bool = False) -> None:
     """Keep the answer for whoever asks again; what may come out otherwise next time is not kept, nor is a secret."""
     rows = type(row)._default_manager.filter(pk=row.pk)
-    if response.status_code >= 500 or response.status_code in (401, 403, 429) or not isinstance(response, HttpResponse):
+    if response.status_code >= 500 or response.status_code in WITHOUT_EFFECT or not isinstance(response, HttpResponse):
         rows.delete()
     elif is_secret:
         shown = "The first request with this key was carried out, and its secret was shown once. Revoke what it made and take a new key."
