@@ -23,7 +23,7 @@ from workspaces.models import IdempotencyKey, SiteIdempotencyKey
 KEPT = timedelta(hours=24)
 # Nothing came of these, and what stood in the way may be gone the next time: no key is spent on them. A 409 is kept: a refused launch
 # leaves its certificate.
-WITHOUT_EFFECT = (400, 401, 403, 404, 413, 415, 422, 429)
+WITHOUT_EFFECT = (400, 401, 403, 404, 412, 413, 415, 422, 429)
 AT_WORK = timedelta(seconds=60)  # after this the first try counts as dead; its row's id keeps a second effect out
 Key = IdempotencyKey | SiteIdempotencyKey
 
