@@ -1,13 +1,34 @@
 """What is answered where no view answers: the API in its own form, pages as Django does."""
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from django.shortcuts import render
 from django.views import defaults
 
 from workspaces.api.problem import problem, wants_problem
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return problem(400, "The request cannot be read as it stands.") if wants_problem(request) else defaults.bad_request(request, exception)
+    """What the server could not read as a request, with the limit that it passed where it was one."""
+    words = _unreadable(exception)
+    if wants_problem(request):
+        return problem(400, words)
+    return render(request, "400.html", {"words": words}, status=400)
+
+
+def _unreadable(exception: Exception) -> str:
+    if isinstance(exception, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0
+        return f"The form holds more than {most:,} bytes beside its files; shorten what was filled in."
+    if isinstance(exception, TooManyFieldsSent):
+        return f"The request has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields; send fewer at once."
+    if isinstance(exception, TooManyFilesSent):
+        return f"The form has more than {settings.DATA_UPLOAD_MAX_NUMBER_FILES:,} files; send fewer at once, or an archive."
+    if isinstance(exception, MultiPartParserError):
+        return "The form is broken: its parts, or the name of a file in it, cannot be read."
+    return "The request cannot be read as it stands."
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -1,5 +1,6 @@
-"""What the log must not hold: secrets that stand in addresses, because a link is how a person gets them."""
+"""What the log must not hold: secrets that stand in addresses, because a link is how a person gets them; traces of what strangers send."""
 
+import logging
 import re
 from collections.abc import MutableMapping
 from typing import Any
@@ -15,3 +16,13 @@ def without_secrets(logger: Any, method: str, line: MutableMapping[str, Any]) ->
         elif value is not None and not isinstance(value, bool | int | float):
             line[key] = SECRET_IN_PATH.sub(r"\1…", repr(value))
     return line
+
+
+class RequestTraces(logging.Filter):
+    """A request that cannot be read is its sender's fault, one line without a trace: a trace in the log is a fault of labsite."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("django.security.") or getattr(record, "status_code", None) == 400:
+            record.exc_info = None
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True

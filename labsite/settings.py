@@ -261,7 +261,8 @@ LOGGING = {
             "foreign_pre_chain": [structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)],
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "filters": {"requests": {"()": logs.RequestTraces}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["requests"]}},
     "root": {"handlers": ["stderr"], "level": env.str("LABSITE_LOG_LEVEL", default="WARNING")},
 }
 structlog.configure(
