@@ -10,6 +10,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 DAY = timedelta(days=1)
+CALENDAR_BEGINS, CALENDAR_ENDS = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+OUTSIDE_CALENDAR = "This is no time that can be kept; choose one from the year 1900 to 2199."
 WEEK = timedelta(days=7)
 
 
@@ -90,6 +92,13 @@ def clock_of(zone: str) -> ZoneInfo:
         return ZoneInfo(zone or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
         return ZoneInfo("UTC")
+
+
+def is_in_calendar(given: date) -> bool:
+    """Is a day or an aware instant one that every clock can show? What lies at the ends of Python's calendar falls off it in another zone."""
+    if isinstance(given, datetime):
+        return CALENDAR_BEGINS <= given < CALENDAR_ENDS
+    return CALENDAR_BEGINS.date() <= given < CALENDAR_ENDS.date()
 
 
 def first_instant(day: date, zone: ZoneInfo) -> datetime:

@@ -7,14 +7,14 @@ from django.conf import settings
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Schema
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from runs.api.schema import ArtifactOut, ArtifactPage
 from runs.commands.artifact import delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
 from runs.models import Artifact, Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, named_by
+from workspaces.api.registry_shapes import Body, Cursor, Instant, Line, Size, Text, named_by
 from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.queries.paging import newest_first
@@ -57,7 +57,7 @@ class DeletionIn(Body):
 
 
 class KeepIn(Body):
-    until: AwareDatetime | None = Field(description="When it is deleted by itself; null: as its kind says, or never.")
+    until: Instant | None = Field(description="When it is deleted by itself; null: as its kind says, or never.")
     reason: Line = Field("", max_length=1000)
 
 

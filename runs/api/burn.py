@@ -6,13 +6,12 @@ from uuid import UUID
 
 from django.utils import timezone
 from ninja import Schema, Status
-from pydantic import AwareDatetime
 
 from runs.queries.burn import burn
 from workspaces.access import Kind, Permission
 from workspaces.accounts import window_at
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Cursor, Size
+from workspaces.api.registry_shapes import Cursor, Instant, Size
 from workspaces.audit import Denied
 from workspaces.canonical import digest
 from workspaces.commands.recount import recount_ledger
@@ -73,8 +72,8 @@ def get_burn(
     request: ApiRequest,
     unit: Literal["gpu_ms", "api_micros"] = "gpu_ms",
     by: Literal["benchmark", "agent", "run", "person"] = "benchmark",
-    since: AwareDatetime | None = None,
-    until: AwareDatetime | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
     cursor: Cursor = "",
     limit: Size = 50,
 ) -> Any:

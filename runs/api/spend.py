@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from ninja import Schema, Status
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from runs.models import Run
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, Line, Size, named_by
+from workspaces.api.registry_shapes import Body, Cursor, Instant, Line, Size, named_by
 from workspaces.commands.external_spend import MOST_MICROS, enter_spend, take_spend_back
 from workspaces.ids import canonical
 from workspaces.models import ExternalSpend
@@ -23,7 +23,7 @@ class SpendIn(Body):
     amount_micros: Annotated[int, Field(strict=True, ge=1, le=MOST_MICROS, description="millionths of the currency")]
     currency: Line = Field(pattern="^[A-Z]{3}$", description="That in which the pools of the workspace count.")
     what: Line = Field(min_length=1, max_length=300)
-    spent_at: AwareDatetime
+    spent_at: Instant
     run: Line = Field("", max_length=200, description="The run that it was spent for; empty for none.")
 
 

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 
+from workspaces.forms.fields import DayField
 from workspaces.forms.resource import why
 
 
@@ -13,10 +14,9 @@ class DeleteForm(forms.Form):
 
 
 class KeepForm(forms.Form):
-    until = forms.DateField(
+    until = DayField(
         label="Keep until the end of",
         required=False,
-        widget=forms.DateInput(attrs={"type": "date"}),
         help_text="A day on the workspace's clock. Empty: as its kind says, or for ever. What rests on it keeps it longer.",
     )
     reason = why(required=False)

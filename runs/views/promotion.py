@@ -24,6 +24,7 @@ from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
+from workspaces.text import is_storable
 from workspaces.views.form_page import form_page
 
 
@@ -129,6 +130,7 @@ def promoted_file(request: PageRequest, name: str) -> HttpResponseBase:
 
 def _look(artifact: Artifact, form: ProposeForm) -> list[Fact]:
     """The checks under the form's name, as far as it is one; the file is read where that does not take long."""
-    name = ids.same_name(str(form["name"].value() or "")[:64])
+    given = str(form["name"].value() or "")[:64]
+    name = ids.same_name(given) if is_storable(given) else ""
     read = read_back(artifact.blob) if artifact.blob.bytes <= READ_AT_ONCE_BYTES else None
     return facts_of(candidate_of(artifact, name or "champion", read=read))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
+from workspaces.api.registry_shapes import Body, Cursor, Day, Line, Size, made_before
 from workspaces.commands.objective import set_objective
 from workspaces.models import Objective
 from workspaces.queries.paging import newest_first
@@ -22,7 +22,7 @@ class ObjectiveIn(Body):
     statement: Line = Field(min_length=1, max_length=300)
     benchmark: Line | None = Field(None, max_length=100, description="id or slug")
     target: float | None = None
-    due_on: date | None = None
+    due_on: Day | None = None
     reason: Line = Field("", max_length=1000)
 
 

@@ -1,7 +1,7 @@
 """Answers and bodies of the three registry nouns."""
 
 import base64
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
@@ -18,11 +18,19 @@ from workspaces.contract_metrics import MOST_METRICS
 from workspaces.models import Agent, AgentVersion, Benchmark, Contract, Dataset, NotFound, Owned
 from workspaces.queries.registry import AgentVersionRow
 from workspaces.text import UNSTORABLE, is_storable
+from workspaces.windows import OUTSIDE_CALENDAR, is_in_calendar
 
 M = TypeVar("M", bound=Owned)
+D = TypeVar("D", bound=date)
 Size = Annotated[int, Query(ge=1, le=settings.API_PAGE_SIZE_MAX)]
 Cursor = Annotated[str, Query(max_length=300)]
 Text = Annotated[str, Query(max_length=200)]
+
+
+def _in_calendar(given: D) -> D:
+    if not is_in_calendar(given):
+        raise ValueError(OUTSIDE_CALENDAR)
+    return given
 
 
 def _storable(text: str) -> str:
@@ -40,6 +48,8 @@ def _base64(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_storable)]
+Instant = Annotated[AwareDatetime, AfterValidator(_in_calendar)]
+Day = Annotated[date, AfterValidator(_in_calendar)]
 
 
 class Body(Schema):
@@ -73,8 +83,8 @@ class ContractIn(Body):
     period: Literal["", "day", "week", "month"] = Field("", description="Cut at midnights of the workspace's zone.")
     metrics: list[MetricIn] = Field([], max_length=MOST_METRICS, description="Beside `metric`, which ranks.")
     over_seeds: Literal["", "mean", "median"] = Field("", description="By what runs that are alike but for the seed are ranked.")
-    opens_at: AwareDatetime | None = Field(None, description="From when on runs may be asked for.")
-    closes_at: AwareDatetime | None = Field(None, description="From when on they may not any more.")
+    opens_at: Instant | None = Field(None, description="From when on runs may be asked for.")
+    closes_at: Instant | None = Field(None, description="From when on they may not any more.")
     memory_bytes: int | None = Field(None, ge=1, le=MOST_MEMORY)
     counts_all_samples: bool = Field(False, description="Samples that erred or were abstained from stay in the denominator.")
     evaluator: VersionName = Field(None, description="The one agent version whose runs score: `<agent>@<number>` or its id.")

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 
 from workspaces import ids
 from workspaces.contract_metrics import Metric, metric_from_line, metric_lines
+from workspaces.windows import OUTSIDE_CALENDAR, is_in_calendar
 
 
 class SlugField(forms.CharField):
@@ -94,9 +95,25 @@ class InstantField(forms.CharField):
             return None
         try:
             found = datetime.fromisoformat(text)
-            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
+            found = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, OverflowError) as error:
             raise forms.ValidationError("Write it as 2026-12-01T09:00Z, or with another offset such as +01:00.") from error
+        if not is_in_calendar(found):
+            raise forms.ValidationError(OUTSIDE_CALENDAR)
+        return found
+
+
+class DayField(forms.DateField):
+    """A day that the clock of every zone can show."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=forms.DateInput(attrs={"type": "date"}), **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        found = super().to_python(value)
+        if found is not None and not is_in_calendar(found):
+            raise forms.ValidationError(OUTSIDE_CALENDAR)
+        return found
 
 
 class MetricsField(LinesField):

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from workspaces.commands.limit import LARGEST, WINDOWS
-from workspaces.forms.fields import SlugField
+from workspaces.forms.fields import DayField, SlugField
 from workspaces.models import Benchmark, Engine, Limit, Pool, Unit
 from workspaces.standings import CALENDAR, name_of
 from workspaces.units import MS_PER_HOUR
@@ -238,7 +238,7 @@ class ObjectiveForm(forms.Form):
     )
     benchmark = forms.ChoiceField(label="Measured on", required=False)
     target = forms.FloatField(label="Score to reach", required=False, widget=forms.TextInput(attrs={"inputmode": "decimal"}))
-    due_on = forms.DateField(label="By", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    due_on = DayField(label="By", required=False)
     reason = why(required=False)
 
     def __init__(self, *args: Any, benchmarks: list[Benchmark], **kwargs: Any) -> None:
