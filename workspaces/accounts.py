@@ -174,8 +174,10 @@ def transfer(
     event.changing(debit, credit)
     debit.balance -= amount
     credit.balance += amount
-    kept_write.update(debit, ["balance"])
-    kept_write.update(credit, ["balance"])
     entry = LedgerEntry(debit=debit, credit=credit, amount=amount, act=act, run_id=run_id, run_label=run_label[:200], reason=reason[:1000])
-    kept_write.insert([entry])
+    writes = kept_write.Writes()
+    writes.update(debit, ["balance"])
+    writes.update(credit, ["balance"])
+    writes.insert([entry])
+    writes.send()
     event.created(entry)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from django.contrib.postgres.functions import TransactionNow
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
 
@@ -172,8 +173,6 @@ def command(
                     draft = Draft(verb=verb)
                     result = body(draft, *args, **kwargs)
                     write_event(draft, actor=actor, command_id=command_id, in_archive=bool(in_archive))
-                    with connection.cursor() as cursor:  # the triggers have their say under the command's id, and then there is none
-                        cursor.execute(f"SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED; {_NO_COMMAND}")
             except Refusal as refusal:
                 if refusal.denied:
                     record_denial(actor=actor, permission=refusal.denied, kind=kind or "", where=f"{verb}: {refusal}")
@@ -209,14 +208,15 @@ def check(actor: Actor, workspace_id: uuid.UUID, *, needs: Permission | None, ki
 
 
 def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive: bool) -> AuditEvent:
-    """Append the event to the workspace's chain; its row lock on the head makes the sequence gapless.
+    """Append the event to the workspace's chain, as the last thing of its command; its row lock on the head makes the sequence gapless.
 
     Under that lock the workspace's status is final: what began before the workspace was archived raises Archived here."""
-    head = next(iter(kept_query.ask(_head)), None) or AuditHead.objects.create()
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT transaction_timestamp(), {_IS_ARCHIVED}", [scope.current_id()])
-        now, is_archived = cursor.fetchone()
-    if is_archived and not in_archive:
+    questions, tables = _row_questions(subject.row for subject in draft.subjects if not subject.gone)
+    heads, [(now, status)], *stored = kept_query.ask_together(
+        [kept_query.Question(_head, (), {}), kept_query.Question(_standing, (), {"key": scope.current_id()}), *questions]
+    )
+    head = next(iter(heads), None) or AuditHead.objects.create()
+    if status == Workspace.Status.ARCHIVED and not in_archive:
         raise Archived
     first = draft.subjects[0] if draft.subjects else None
     if draft.about is not None:
@@ -242,7 +242,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
         previous_hash=head.hash,
     )
     event.recorded_at = event.created_at = now
-    hashes = row_hashes(subject.row for subject in draft.subjects if not subject.gone)
+    hashes = _hashes(tables, stored)
     subjects = [
         EventSubject(
             event=event,
@@ -258,10 +258,14 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
     ]
     event.hash = event_hash(event, subjects)
     head.sequence, head.hash = event.sequence, event.hash
-    kept_write.insert([event])
-    kept_write.insert([EventPayload(event=event, created_at=now, salt=salt, body=body)])
-    kept_write.insert(subjects)
-    kept_write.update(head, ["sequence", "hash"])
+    writes = kept_write.Writes()
+    writes.insert([event])
+    writes.insert([EventPayload(event=event, created_at=now, salt=salt, body=body)])
+    writes.insert(subjects)
+    writes.update(head, ["sequence", "hash"])
+    for statement in _AT_THE_END:
+        writes.then(statement)
+    writes.send()
     return event
 
 
@@ -292,14 +296,23 @@ def row_hash(row: models.Model) -> str:
 
 def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:
     """Hashes of rows by key, one query a table: an event may be about thousands of them. Rows that are gone have none."""
+    questions, tables = _row_questions(rows)
+    return _hashes(tables, kept_query.ask_together(questions))
+
+
+def _row_questions(rows: Iterable[models.Model]) -> tuple[list[kept_query.Question], list[type[models.Model]]]:
     keys: dict[type[models.Model], set[Any]] = {}
     for row in rows:
         keys.setdefault(type(row), set()).add(row.pk)
-    hashes = {}
-    for model, wanted in keys.items():
-        for stored in kept_query.ask(_by_keys, model, keys=[*wanted]):
-            hashes[stored[model._meta.pk.attname]] = digest({name: plain(value) for name, value in stored.items()})
-    return hashes
+    return [kept_query.Question(_by_keys, (model,), {"keys": [*wanted]}) for model, wanted in keys.items()], [*keys]
+
+
+def _hashes(tables: Iterable[type[models.Model]], found: Iterable[list[dict[str, Any]]]) -> dict[Any, str]:
+    return {
+        stored[model._meta.pk.attname]: digest({name: plain(value) for name, value in stored.items()})
+        for model, rows in zip(tables, found, strict=True)
+        for stored in rows
+    }
 
 
 def _by_keys(model: type[models.Model], keys: Any) -> "models.QuerySet[Any, dict[str, Any]]":
@@ -309,6 +322,11 @@ def _by_keys(model: type[models.Model], keys: Any) -> "models.QuerySet[Any, dict
 
 def _head() -> "models.QuerySet[AuditHead]":
     return AuditHead.objects.select_for_update(no_key=True)
+
+
+def _standing(key: Any) -> "models.QuerySet[Any, Any]":
+    """The transaction's instant, and the workspace's status as it is now."""
+    return Workspace.objects.filter(pk=key).values_list(TransactionNow(), "status")
 
 
 def type_name(row: models.Model) -> str:
@@ -332,7 +350,8 @@ def label_of(row: models.Model) -> str:
 _IS_ARCHIVED = f"(SELECT status = '{Workspace.Status.ARCHIVED}' FROM {Workspace._meta.db_table} WHERE id = %s)"  # noqa: S608  # two names of ours
 
 
-_NO_COMMAND = "SELECT set_config('lab.command', '', true)"
+# The triggers have their say under the command's id, and then there is none.
+_AT_THE_END = ("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED", "SELECT set_config('lab.command', '', true)")
 
 
 def _tell_command(command_id: uuid.UUID, workspace_id: uuid.UUID) -> bool:

@@ -68,13 +68,12 @@ class _Kept:
             self.related = get_related_populators(made, self.compiler.select, connection.alias)
             self.annotations = dict(self.compiler.annotation_col_map)
 
-    def rows(self, keys: Mapping[str, Any]) -> list[Any]:
+    def values(self, keys: Mapping[str, Any]) -> list[Any]:
         if self.locks and not connection.in_atomic_block:
             raise TransactionManagementError("Rows are locked inside a transaction.")  # as the ORM has it
-        values = [self._value(value, keys) for value in self.parameters]
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, values)
-            found = cursor.fetchall()
+        return [self._value(value, keys) for value in self.parameters]
+
+    def rows(self, found: list[tuple[Any, ...]]) -> list[Any]:
         rows = [tuple(row) for row in self.compiler.apply_converters(found, self.converters)] if self.converters else found
         if self.keys:
             return [dict(zip(self.keys, row, strict=True)) for row in rows]
@@ -106,16 +105,57 @@ def ask(build: Callable[..., "QuerySet[Any, Any]"], *shape: Hashable, **keys: An
     """
     if "<" in build.__qualname__:
         raise TypeError(f"{build.__qualname__} is made inside another function; a kept query is built by a function of a module.")
+    [rows] = ask_together([Question(build, shape, keys)])
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query for `ask_together`, with what `ask` wants."""
+
+    build: Callable[..., "QuerySet[Any, Any]"]
+    shape: tuple[Hashable, ...]
+    keys: Mapping[str, Any]
+
+
+def ask_together(questions: Sequence[Question]) -> list[list[Any]]:
+    """The rows of each, as `ask` gives them, asked one after the other in one round trip: a later one sees what is there once an earlier one
+    has its locks."""
+    for question in questions:
+        if "<" in question.build.__qualname__:
+            name = question.build.__qualname__
+            raise TypeError(f"{name} is made inside another function; a kept query is built by a function of a module.")
     opened = scope.current() if scope.is_open() else None
-    several = [name for name, value in keys.items() if isinstance(value, list)]
     if opened is not None and opened.shared is not None:  # narrowed to one object by the manager
-        return list(build(*shape, **keys | {name: Keys(values=keys[name]) for name in several}))
-    form = (build, shape, *keys, tuple(several))
+        return [
+            list(one.build(*one.shape, **dict(one.keys) | {name: Keys(values=one.keys[name]) for name in _several(one)}))
+            for one in questions
+        ]
+    kept = [_kept_of(question, opened.workspace_id if opened else None) for question in questions]
+    values = [value for one, question in zip(kept, questions, strict=True) for value in one.values(question.keys)]
+    found = []
+    if kept:
+        with connection.cursor() as cursor:
+            cursor.execute("; ".join(one.sql for one in kept), values)
+            for place in range(len(kept)):
+                if place:
+                    cursor.nextset()
+                found.append(cursor.fetchall())
+    return [one.rows(rows) for one, rows in zip(kept, found, strict=True)]
+
+
+def _kept_of(question: Question, workspace_id: uuid.UUID | None) -> _Kept:
+    several = _several(question)
+    form = (question.build, question.shape, *question.keys, several)
     kept = _kept.get(form)
     if kept is None:
-        made = build(*shape, **{name: Keys(name) if name in several else Key(name) for name in keys})
-        kept = _kept[form] = _Kept(made, opened.workspace_id if opened else None)
-    return kept.rows(keys)
+        keys = {name: Keys(name) if name in several else Key(name) for name in question.keys}
+        kept = _kept[form] = _Kept(question.build(*question.shape, **keys), workspace_id)
+    return kept
+
+
+def _several(question: Question) -> tuple[str, ...]:
+    return tuple(name for name, value in question.keys.items() if isinstance(value, list))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 What a command writes has always the same form: a few new rows and a few changed columns. Django makes the SQL anew for each, which costs a
 command more than sending it. No signals, no parents: models here have neither. `insert` and `update` fill in what the database itself gives.
+What is written in a row, with nothing read in between, goes to the database at once: `Writes`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,43 +15,86 @@ from django.db.models.expressions import DatabaseDefault
 FEW = 8  # rows of one statement
 
 
+class Writes:
+    """Statements that are sent together, in the order in which they were put in: one round trip, and so much less time under the locks of the
+    transaction. Nothing is written before `send`."""
+
+    def __init__(self) -> None:
+        self._statements: list[tuple[str, list[Any], Callable[[Any], None]]] = []
+
+    def insert(self, rows: Sequence[models.Model]) -> None:
+        """Add new rows of one model, with keys of their own, in one statement."""
+        if not rows:
+            return
+        model = type(rows[0])
+        fields = _written(model)
+        # Each number of rows has an SQL of its own, and those are kept for good.
+        values = [[_value(row, field, is_new=True) for field in fields] for row in rows] if len(rows) <= FEW else []
+        if not values or any(hasattr(value, "resolve_expression") for one in values for value in one):  # computed by the database
+            self.send()
+            model._default_manager.bulk_create(rows)
+            return
+        given = tuple(tuple(value is _DEFAULT for value in one) for one in values)
+        told = tuple(field for field in fields if field.has_db_default() and any(one[fields.index(field)] is _DEFAULT for one in values))
+
+        def take(cursor: Any) -> None:
+            answers = cursor.fetchall() if told else []
+            for number, row in enumerate(rows):
+                if answers:
+                    for field, value in zip(told, answers[number], strict=True):
+                        setattr(row, field.attname, value)
+                row._state.adding, row._state.db = False, connection.alias
+
+        self._put(_insert_sql(model, given, told), [value for one in values for value in one if value is not _DEFAULT], take)
+
+    def update(self, row: models.Model, names: Sequence[str]) -> None:
+        """Save these fields of a row that is there. `send` raises DatabaseError where it is not any more."""
+        fields = tuple(row._meta.get_field(name) for name in names)
+        values = [_value(row, field, is_new=False) for field in fields]
+        if any(hasattr(value, "resolve_expression") for value in values):
+            self.send()
+            row.save(update_fields=list(names))  # computed by the database, from the row as it is there
+            return
+
+        def take(cursor: Any) -> None:
+            if cursor.rowcount != 1:
+                raise DatabaseError(f"There is no {row._meta.verbose_name} {row.pk} to save.")
+
+        key = row._meta.pk
+        self._put(_update_sql(type(row), fields), [*values, key.get_db_prep_save(row.pk, connection)], take)
+
+    def then(self, sql: str) -> None:
+        """One more statement, without values and without an answer."""
+        self._put(sql, [], lambda _: None)
+
+    def send(self) -> None:
+        """Send what was put in, all of it or, where one fails, nothing that lasts: the transaction is over then."""
+        statements, self._statements = self._statements, []
+        if not statements:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute("; ".join(sql for sql, _, _ in statements), [value for _, values, _ in statements for value in values] or None)
+            for place, (_, _, take) in enumerate(statements):
+                if place:
+                    cursor.nextset()
+                take(cursor)
+
+    def _put(self, sql: str, values: list[Any], take: Callable[[Any], None]) -> None:
+        self._statements.append((sql, values, take))
+
+
 def insert(rows: Sequence[models.Model]) -> None:
     """Add new rows of one model, with keys of their own, in one statement."""
-    if not rows:
-        return
-    model = type(rows[0])
-    if len(rows) > FEW:
-        model._default_manager.bulk_create(rows)  # each number of rows has an SQL of its own, and those are kept for good
-        return
-    fields = _written(model)
-    values = [[_value(row, field, is_new=True) for field in fields] for row in rows]
-    if any(hasattr(value, "resolve_expression") for one in values for value in one):
-        model._default_manager.bulk_create(rows)  # computed by the database
-        return
-    given = tuple(tuple(value is _DEFAULT for value in one) for one in values)
-    told = tuple(field for field in fields if field.has_db_default() and any(one[fields.index(field)] is _DEFAULT for one in values))
-    with connection.cursor() as cursor:
-        cursor.execute(_insert_sql(model, given, told), [value for one in values for value in one if value is not _DEFAULT])
-        answers = cursor.fetchall() if told else []
-    for number, row in enumerate(rows):
-        if answers:
-            for field, value in zip(told, answers[number], strict=True):
-                setattr(row, field.attname, value)
-        row._state.adding, row._state.db = False, connection.alias
+    writes = Writes()
+    writes.insert(rows)
+    writes.send()
 
 
 def update(row: models.Model, names: Sequence[str]) -> None:
     """Save these fields of a row that is there. DatabaseError where it is not any more."""
-    fields = tuple(row._meta.get_field(name) for name in names)
-    values = [_value(row, field, is_new=False) for field in fields]
-    if any(hasattr(value, "resolve_expression") for value in values):
-        row.save(update_fields=list(names))  # computed by the database, from the row as it is there
-        return
-    key = row._meta.pk
-    with connection.cursor() as cursor:
-        cursor.execute(_update_sql(type(row), fields), [*values, key.get_db_prep_save(row.pk, connection)])
-        if cursor.rowcount != 1:
-            raise DatabaseError(f"There is no {row._meta.verbose_name} {row.pk} to save.")
+    writes = Writes()
+    writes.update(row, names)
+    writes.send()
 
 
 _DEFAULT = object()

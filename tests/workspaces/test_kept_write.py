@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from tests.factories import make_workspace
@@ -70,6 +71,45 @@ def test_what_is_gone_is_not_saved(person: User) -> None:
     row = told(person)
     with pytest.raises(DatabaseError, match=str(row.pk)):
         kept_write.update(row, ["words"])
+
+
+def test_what_is_put_together_is_written_in_its_order_in_one_round_trip(person: User, django_assert_num_queries: Any) -> None:
+    row, other = told(person), told(person, words="100 %s")
+    writes = kept_write.Writes()
+    writes.insert([row])
+    writes.insert([other])
+    row.words = "changed"
+    writes.update(row, ["words"])
+    writes.then("SET CONSTRAINTS ALL IMMEDIATE")
+    with transaction.atomic(), django_assert_num_queries(1):
+        writes.send()
+    assert [one.words for one in Notification.objects.order_by("pk")] == ["changed", "100 %s"]
+    assert row.created_at == Notification.objects.get(pk=row.pk).created_at, "what the database gave is taken from its own statement"
+    with django_assert_num_queries(0):
+        writes.send()
+
+
+def test_nothing_of_what_is_put_together_stays_where_one_thing_fails(person: User) -> None:
+    writes = kept_write.Writes()
+    writes.insert([told(person)])
+    writes.update(told(person), ["words"])
+    with pytest.raises(DatabaseError, match="to save"), transaction.atomic():
+        writes.send()
+    assert not Notification.objects.exists()
+
+
+def test_questions_are_answered_together_each_with_its_own(person: User, django_assert_num_queries: Any) -> None:
+    row = told(person)
+    kept_write.insert([row])
+    questions = [kept_query.Question(_of, (), {"keys": keys}) for keys in ([row.pk], [uuid.uuid4()], [row.pk, uuid.uuid4()])]
+    with django_assert_num_queries(1):
+        assert kept_query.ask_together(questions) == [[row], [], [row]]
+    with django_assert_num_queries(0):
+        assert kept_query.ask_together([]) == []
+
+
+def _of(keys: Any) -> "QuerySet[Notification]":
+    return Notification.objects.filter(pk=keys)
 
 
 def test_rows_are_found_by_the_values_of_their_columns(person: User) -> None:
