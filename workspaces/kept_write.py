@@ -17,7 +17,8 @@ FEW = 8  # rows of one statement
 
 class Writes:
     """Statements that are sent together, in the order in which they were put in: one round trip, and so much less time under the locks of the
-    transaction. Nothing is written before `send`."""
+    transaction. Nothing is written before `send`. To the database's clock (`Now`) they are one statement: rows whose instants are their order
+    are sent one by one."""
 
     def __init__(self) -> None:
         self._statements: list[tuple[str, list[Any], Callable[[Any], None]]] = []

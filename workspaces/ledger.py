@@ -69,14 +69,19 @@ def settle(
     spent -= entered(unit, run_id)
     within, overrun = min(spent, reserved), max(0, spent - reserved)
     held, limits = _held(event, unit, reserved, run_id, window_start), limits_of(unit)
-    for accounts in held:
-        free_side = accounts.free_side(limits)
+    moves = [
+        (debit, credit, amount, act)
+        for accounts, free_side in ((accounts, accounts.free_side(limits)) for accounts in held)
         for debit, credit, amount, act in (
             (accounts.reserved, accounts.spent, within, Act.SPEND),
             (accounts.reserved, free_side, reserved - within, Act.RELEASE),
             (free_side, accounts.spent, overrun, Act.OVERRUN),
-        ):
-            transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
+        )
+        if amount
+    ]
+    event.changing(*{account.pk: account for debit, credit, _, _ in moves for account in (debit, credit)}.values())
+    for debit, credit, amount, act in moves:
+        transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
     note_crossings(event, held)
     return overrun
 

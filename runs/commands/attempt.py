@@ -70,10 +70,9 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     attempt = Attempt(
         id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{installation.epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
     )
-    kept_write.insert([attempt])
-    _take_slots(pool.engine, attempt, run.slots)
-    lease_until = Now() + timedelta(seconds=Watch.LEASE_SECONDS)
-    Watch.objects.create(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)
+    writes = kept_write.Writes()
+    writes.insert([attempt])
+    writes.insert(_slots(pool.engine, attempt, run.slots))
     run_token = Token(
         id=token_id(attempt),
         kind=Token.Kind.RUN,
@@ -84,7 +83,10 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
         run_id=run.pk,
         expires_at=timezone.now() + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK,
     )
-    kept_write.insert([run_token])
+    writes.insert([run_token])
+    writes.send()
+    lease_until = Now() + timedelta(seconds=Watch.LEASE_SECONDS)
+    Watch.objects.create(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)
     event.deleting(item)
     item.delete()
     move(event, run, RunStatus.STARTING)
@@ -100,7 +102,7 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has moved on.")
     now = timezone.now()
-    event.changing(run)
+    event.changing(run, attempt)
     event.about = run
     event.change(attempt, status=AttemptStatus.RUNNING, started_at=started_at or now)
     until = now + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK
@@ -207,11 +209,11 @@ def _into_window(event: Draft, run: Run) -> None:
         event.change(run, **changed)
 
 
-def _take_slots(engine: Engine, attempt: Attempt, slots: int) -> None:
-    """Hold places on the engine, which all workspaces share: one row a slot. There are enough: its row is locked since they were counted."""
+def _slots(engine: Engine, attempt: Attempt, slots: int) -> list[EngineSlot]:
+    """Places on the engine, which all workspaces share: one row a slot. There are enough: its row is locked since they were counted."""
     taken = {slot.number for slot in kept_query.rows(EngineSlot, engine=engine)}
     free = [number for number in range(engine.slots) if number not in taken][:slots]
-    kept_write.insert([EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free])
+    return [EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free]
 
 
 def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
@@ -222,23 +224,22 @@ def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attempt
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
     used = milliseconds * run.slots * run.frozen["pool"]["milli_gpu_per_slot"] // 1000 if ended.reason != "not_started" else 0
-    event.change(
-        attempt,
-        status=status,
-        started_at=attempt.started_at or (datetime.fromtimestamp(started_at, UTC) if used else None),
-        ended_at=datetime.fromtimestamp(ended_at, UTC),
-        exit_code=ended.code,
-        exit_signal=ended.signal,
-        exit_reason=ended.reason[:40],
-        peak_memory_bytes=ended.peak_memory_bytes,
-        cpu_ms=int(ended.cpu_seconds * 1000) if ended.cpu_seconds is not None else None,
-    )
-    event.change(
-        run,
-        spent_gpu_ms=run.spent_gpu_ms + used,
-        spent_api_micros=run.spent_api_micros + api_micros,
-        started_at=run.started_at or attempt.started_at,
-    )
+    began = attempt.started_at or (datetime.fromtimestamp(started_at, UTC) if used else None)
+    of_attempt = {
+        "status": status,
+        "started_at": began,
+        "ended_at": datetime.fromtimestamp(ended_at, UTC),
+        "exit_code": ended.code,
+        "exit_signal": ended.signal,
+        "exit_reason": ended.reason[:40],
+        "peak_memory_bytes": ended.peak_memory_bytes,
+        "cpu_ms": int(ended.cpu_seconds * 1000) if ended.cpu_seconds is not None else None,
+    }
+    of_run = {
+        "spent_gpu_ms": run.spent_gpu_ms + used,
+        "spent_api_micros": run.spent_api_micros + api_micros,
+        "started_at": run.started_at or began,
+    }
+    tokens = kept_query.rows(Token, pk=token_id(attempt), revoked_at__isnull=True)
+    event.change_together((attempt, of_attempt), (run, of_run), *((one, {"revoked_at": timezone.now()}) for one in tokens))
     EngineSlot.objects.filter(attempt_id=attempt.pk).delete()
-    for run_token in kept_query.rows(Token, pk=token_id(attempt), revoked_at__isnull=True):
-        event.change(run_token, revoked_at=timezone.now())

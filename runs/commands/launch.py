@@ -101,6 +101,7 @@ def _launch(
     sweep: Sweep | None,
     sweep_member: int | None,
 ) -> tuple[Run | None, Certificate, Verdict]:
+    prepared = prepare(request)  # before the lock, for which launches wait in a row: nothing but the artifacts stands under it
     # One admission at a time in a workspace: counts and balances that were read hold until the commit.
     workspace = lock_ledger()
     if run_id is not None and Run.objects.filter(pk=run_id).exists():
@@ -111,7 +112,8 @@ def _launch(
     now = timezone.now()
     if sweep is None:  # a sweep launches its members at its own pace
         _not_too_fast(person, now)
-    prepared = prepare(request)
+    if request.artifacts:  # they may have been deleted meanwhile
+        prepared = prepare(request)
     facts = admission_facts(prepared, now=now, person=person, priority=request.priority, workspace=workspace)
     verdict = decide(facts)
     certificate = certify(event, facts, verdict, prepared, asked_by=person)
