@@ -12,6 +12,7 @@ LINEAGES = (
     ("datasets/<str:dataset>/versions/<str:version>", "dataset", Kind.DATASET),
     ("agents/<str:agent>/versions/<str:agentversion>", "agent", Kind.AGENT),
     ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
+    ("promotions/<str:promotion>", "promotion", Kind.ARTIFACT),
 )
 
 urlpatterns = [

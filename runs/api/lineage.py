@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.prov import prov_document
@@ -53,6 +53,12 @@ def get_lineage_of_agent_version(request: ApiRequest, agentversion: str, way: As
 def get_lineage_of_contract(request: ApiRequest, contract: str, way: Asked = "up") -> Any:
     """As of a run."""
     return _document(request, Node(NodeKind.CONTRACT, Contract.objects.find(contract).pk), way)
+
+
+@routes.get("/lineage/promotion/{promotion}", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=Document)
+def get_lineage_of_promotion(request: ApiRequest, promotion: str, way: Asked = "up") -> Any:
+    """As of a run: what was put forward, who asked and who decided, and everything under it."""
+    return _document(request, Node(NodeKind.PROMOTION, Promotion.objects.find(promotion).pk), way)
 
 
 def _document(request: ApiRequest, start: Node, way: str) -> Document:

@@ -31,6 +31,7 @@ class Link:
     relation: Relation
     later: Node
     earlier: Node
+    role: str = ""  # of the earlier end in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +69,17 @@ def walk(starts: Iterable[Node], way: Way, *, along: Collection[Relation] = tupl
             SELECT edge.{far}_kind, edge.{far} FROM reached near, LATERAL ({edges}) edge
         ),
         within AS MATERIALIZED (SELECT kind, id FROM reached LIMIT %s)
-        SELECT NULL, kind, id, NULL, NULL FROM within
+        SELECT NULL, kind, id, NULL, NULL, NULL FROM within
         UNION ALL
-        SELECT edge.relation, edge.later_kind, edge.later, edge.earlier_kind, edge.earlier FROM within near, LATERAL ({edges}) edge
+        SELECT edge.relation, edge.later_kind, edge.later, edge.earlier_kind, edge.earlier, edge.role FROM within near, LATERAL ({edges}) edge
         WHERE EXISTS (SELECT 1 FROM within other WHERE other.kind = edge.{far}_kind AND other.id = edge.{far})"""  # noqa: S608 -- names of our own tables and columns alone; values are parameters
     with connection.cursor() as cursor:
         cursor.execute(statement, [*begin, *here, most + 1, *here])
         found = cursor.fetchall()
-    nodes = [Node(NodeKind(kind), pk) for relation, kind, pk, _, _ in found if relation is None]
+    nodes = [Node(NodeKind(kind), pk) for relation, kind, pk, *_ in found if relation is None]
     links = {
-        Link(Relation(relation), Node(NodeKind(kind), pk), Node(NodeKind(other), other_pk))
-        for relation, kind, pk, other, other_pk in found
+        Link(Relation(relation), Node(NodeKind(kind), pk), Node(NodeKind(other), other_pk), role)
+        for relation, kind, pk, other, other_pk, role in found
         if relation is not None
     }
     is_whole = len(nodes) <= most
@@ -86,7 +87,7 @@ def walk(starts: Iterable[Node], way: Way, *, along: Collection[Relation] = tupl
     inside = [link for link in links if link.later in kept and link.earlier in kept]
     distance = _distances(begun, inside, way)
     ordered = sorted(distance, key=lambda node: (distance[node], node))
-    inside.sort(key=lambda link: (link.later, link.earlier, link.relation))
+    inside.sort(key=lambda link: (link.later, link.earlier, link.relation, link.role))
     return Lineage({node: distance[node] for node in ordered}, tuple(inside), is_whole)
 
 
@@ -113,16 +114,32 @@ def _edges(along: frozenset[Relation], way: Way) -> str:
 
 def _select(edge: Edge, way: Way) -> str:
     quote = connection.ops.quote_name
-    table, later, earlier = (quote(name) for name in (edge.model._meta.db_table, edge.later, edge.earlier))
-    source, end = f"{table} fact", f"fact.{later}"
+    table, later = quote(edge.model._meta.db_table), f"fact.{quote(edge.later)}"
+    source = f"{table} fact"
     if edge.of_windows:
         versions = quote(DatasetVersion._meta.db_table)
-        source += f" JOIN {versions} version ON version.workspace_id = fact.workspace_id AND version.dataset_id = {end}"
-        end = "version.id"
-    near_kind, near = (edge.later_kind, end) if way == Way.UP else (edge.earlier_kind, f"fact.{earlier}")
-    about = f" AND fact.subject_type = '{edge.subject}'" if edge.subject else ""
+        source += f" JOIN {versions} version ON version.workspace_id = fact.workspace_id AND version.dataset_id = {later}"
+        later = "version.id"
+    named, _, column = edge.earlier.rpartition("__")
+    earlier = f"{'named' if named else 'fact'}.{quote(column)}"
+    if named:
+        key = edge.model._meta.get_field(named)
+        other = quote(key.related_model._meta.db_table)  # type: ignore[union-attr]  # a key names a model
+        source += f" JOIN {other} named ON named.workspace_id = fact.workspace_id AND named.id = fact.{quote(f'{named}_id')}"
+    near_kind, near = (edge.later_kind, later) if way == Way.UP else (edge.earlier_kind, earlier)
     return (
-        f"SELECT '{edge.relation}'::text AS relation, '{edge.later_kind}'::text AS later_kind, {end} AS later, "  # noqa: S608 -- as above
-        f"'{edge.earlier_kind}'::text AS earlier_kind, fact.{earlier} AS earlier FROM {source} "
-        f"WHERE near.kind = '{near_kind}' AND {near} = near.id AND fact.workspace_id = %s AND fact.{earlier} IS NOT NULL{about}"
+        f"SELECT '{edge.relation}'::text AS relation, '{edge.later_kind}'::text AS later_kind, {later} AS later, "  # noqa: S608 -- as above
+        f"'{edge.earlier_kind}'::text AS earlier_kind, {earlier} AS earlier, '{edge.role}'::text AS role FROM {source} "
+        f"WHERE near.kind = '{near_kind}' AND {near} = near.id AND fact.workspace_id = %s AND {earlier} IS NOT NULL{_only(edge)}"
     )
+
+
+def _only(edge: Edge) -> str:
+    if edge.only is None:
+        return ""
+    name, said = edge.only
+    column = f"fact.{connection.ops.quote_name(name)}"
+    if said is not None:
+        return f" AND {column} = '{said}'"
+    nullable = {field.name for field in edge.model._meta.concrete_fields if field.null}
+    return f" AND {column} IS NOT NULL" if name in nullable else f" AND {column} <> ''"

@@ -8,7 +8,18 @@ from enum import StrEnum
 
 from django.db import models
 
-from runs.models import Artifact, Evaluation, Run, RunInput, UndeclaredInput
+from runs.models import (
+    Artifact,
+    DatasetImport,
+    Decision,
+    Evaluation,
+    PolicyVersion,
+    Promotion,
+    Run,
+    RunInput,
+    Sweep,
+    UndeclaredInput,
+)
 from workspaces.models import AgentVersion, Approval, ApprovalVote, Contract, DatasetPiece, DatasetVersion
 
 
@@ -19,6 +30,7 @@ class Relation(StrEnum):
     ATTRIBUTED_TO = "wasAttributedTo"
     ASSOCIATED_WITH = "wasAssociatedWith"
     INFORMED_BY = "wasInformedBy"
+    INFLUENCED_BY = "wasInfluencedBy"  # nothing of its content is in what came later: what was decided about, what a contract names besides
 
 
 class NodeKind(StrEnum):
@@ -31,6 +43,13 @@ class NodeKind(StrEnum):
     APPROVAL = "approval"
     PERSON = "person"
     UNDECLARED = "undeclared_input"
+    PROMOTION = "promotion"
+    SWEEP = "sweep"
+    DECISION = "policy_decision"
+    POLICY_VERSION = "policy_version"
+    IMPORT = "import"
+    DATASET_SOURCE = "dataset_source"  # what a dataset version names as where it is from; its key is the version's
+    BENCHMARK_SOURCE = "benchmark_source"  # the public benchmark of another workspace; its key is the copy's
 
 
 # What content flows along: by these a fault in a source reaches what was made of it. Who did it and who allowed it are not made of anything.
@@ -41,8 +60,9 @@ DOUBTFUL = frozenset({NodeKind.UNDECLARED})
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Rows of `model` in which `later` and `earlier` name the two ends. `of_windows`: `later` is a window's dataset, whose one version is meant;
-    `subject`: only rows about such a subject."""
+    """Rows of `model` in which `later` and `earlier` name the two ends, `earlier` also by a column of a row that it names (`contract__holdout_id`).
+    `of_windows`: `later` is a window's dataset, whose one version is meant; `only`: a column and what it must say, for anything at all `None`;
+    `role`: what the earlier end was in it, where one table says several things of people."""
 
     relation: Relation
     later_kind: NodeKind
@@ -51,10 +71,12 @@ class Edge:
     later: str
     earlier: str
     of_windows: bool = False
-    subject: str = ""
+    only: tuple[str, str | None] | None = None
+    role: str = ""
 
 
 K, R = NodeKind, Relation
+ASKED, DECIDED = "asked for it", "decided on it"
 EDGES = (
     Edge(R.USED, K.RUN, K.DATASET_VERSION, RunInput, "run_id", "dataset_version_id"),
     Edge(R.USED, K.RUN, K.ARTIFACT, RunInput, "run_id", "artifact_id"),
@@ -74,6 +96,38 @@ EDGES = (
     Edge(R.ATTRIBUTED_TO, K.AGENT_VERSION, K.PERSON, AgentVersion, "id", "created_by_id"),
     Edge(R.ASSOCIATED_WITH, K.RUN, K.PERSON, Run, "id", "requested_by_id"),
     Edge(R.INFORMED_BY, K.RUN, K.RUN, Run, "id", "retry_of_id"),
-    Edge(R.INFORMED_BY, K.RUN, K.APPROVAL, Approval, "subject_id", "id", subject="run"),
-    Edge(R.ASSOCIATED_WITH, K.APPROVAL, K.PERSON, ApprovalVote, "approval_id", "person_id"),
+    Edge(R.INFORMED_BY, K.RUN, K.APPROVAL, Approval, "subject_id", "id", only=("subject_type", "run")),
+    Edge(R.INFORMED_BY, K.RUN, K.SWEEP, Run, "id", "sweep_id"),
+    Edge(R.ASSOCIATED_WITH, K.APPROVAL, K.PERSON, Approval, "id", "requested_by_id", role=ASKED),
+    Edge(R.ASSOCIATED_WITH, K.APPROVAL, K.PERSON, ApprovalVote, "approval_id", "person_id", role=DECIDED),
+    # Where what was brought in is from.
+    Edge(R.GENERATED_BY, K.DATASET_VERSION, K.IMPORT, DatasetImport, "version_id", "id"),
+    Edge(R.USED, K.IMPORT, K.DATASET_SOURCE, DatasetImport, "id", "version_id"),
+    Edge(R.ASSOCIATED_WITH, K.IMPORT, K.PERSON, DatasetImport, "id", "requested_by_id", role=ASKED),
+    Edge(R.DERIVED_FROM, K.DATASET_VERSION, K.DATASET_SOURCE, DatasetImport, "version_id", "version_id"),
+    Edge(R.DERIVED_FROM, K.DATASET_VERSION, K.DATASET_SOURCE, DatasetVersion, "id", "id", only=("origin", "external")),
+    Edge(R.DERIVED_FROM, K.CONTRACT, K.BENCHMARK_SOURCE, Contract, "id", "benchmark_id", only=("source_version", None)),
+    Edge(R.ATTRIBUTED_TO, K.CONTRACT, K.PERSON, Contract, "id", "benchmark__created_by_id"),
+    # What a contract names besides its holdout: no score is made of it.
+    Edge(R.INFLUENCED_BY, K.CONTRACT, K.DATASET_VERSION, Contract, "id", "train_id"),
+    Edge(R.INFLUENCED_BY, K.CONTRACT, K.DATASET_VERSION, Contract, "id", "validation_id"),
+    Edge(R.INFLUENCED_BY, K.CONTRACT, K.AGENT_VERSION, Contract, "id", "evaluator_id"),
+    # What was put forward, by whom, and who let people rest on it.
+    Edge(R.INFLUENCED_BY, K.PROMOTION, K.ARTIFACT, Promotion, "id", "artifact_id"),
+    Edge(R.INFLUENCED_BY, K.PROMOTION, K.EVALUATION, Promotion, "id", "evaluation_id"),
+    Edge(R.INFORMED_BY, K.PROMOTION, K.PROMOTION, Promotion, "id", "supersedes_id"),
+    Edge(R.INFORMED_BY, K.PROMOTION, K.APPROVAL, Approval, "subject_id", "id", only=("subject_type", "promotion")),
+    Edge(R.ASSOCIATED_WITH, K.PROMOTION, K.PERSON, Promotion, "id", "requested_by_id", role=ASKED),
+    Edge(R.ASSOCIATED_WITH, K.PROMOTION, K.PERSON, Promotion, "id", "decided_by_id", role=DECIDED),
+    # What acts by itself: which rule, who proposed it, who let it act, and what it was asked about.
+    Edge(R.ASSOCIATED_WITH, K.SWEEP, K.PERSON, Sweep, "id", "requested_by_id", role=ASKED),
+    Edge(R.INFORMED_BY, K.SWEEP, K.DECISION, Sweep, "id", "decision_id"),
+    Edge(R.INFLUENCED_BY, K.DECISION, K.POLICY_VERSION, Decision, "id", "version_id"),
+    Edge(R.INFORMED_BY, K.DECISION, K.RUN, Decision, "id", "cause_id", only=("cause_type", "run")),
+    Edge(R.INFORMED_BY, K.DECISION, K.SWEEP, Decision, "id", "cause_id", only=("cause_type", "sweep")),
+    Edge(R.INFORMED_BY, K.DECISION, K.PROMOTION, Decision, "id", "cause_id", only=("cause_type", "promotion")),
+    Edge(R.INFLUENCED_BY, K.DECISION, K.EVALUATION, Decision, "id", "cause_id", only=("cause_type", "evaluation")),
+    Edge(R.INFLUENCED_BY, K.DECISION, K.DATASET_VERSION, Decision, "id", "cause_id", only=("cause_type", "dataset version")),
+    Edge(R.ATTRIBUTED_TO, K.POLICY_VERSION, K.PERSON, PolicyVersion, "id", "proposed_by_id"),
+    Edge(R.INFLUENCED_BY, K.POLICY_VERSION, K.APPROVAL, Approval, "subject_id", "id", only=("subject_type", "policy")),
 )

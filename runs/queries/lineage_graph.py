@@ -10,8 +10,9 @@ from runs.graph import Drawing, Placed, Tie, draw, fitted
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.artifact import RECORDS
 from runs.queries.lineage import Lineage, Node, Way
+from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import DOUBTFUL, NodeKind
-from runs.queries.lineage_nodes import NOT_DECLARED, Described, describe, may_see, words_of
+from runs.queries.lineage_nodes import NOT_DECLARED, describe, may_see, words_of
 from runs.queries.lineage_words import words_of_link
 from workspaces.access import Rights
 from workspaces.models import DatasetVersion

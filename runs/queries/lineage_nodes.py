@@ -2,9 +2,6 @@
 
 import uuid
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -12,6 +9,8 @@ from django.utils.http import urlencode
 
 from runs.models import Artifact, Evaluation, Run, UndeclaredInput
 from runs.queries.lineage import Node
+from runs.queries.lineage_decided import DECIDED_READERS
+from runs.queries.lineage_described import Described, Rows
 from runs.queries.lineage_edges import NodeKind
 from workspaces.access import Kind, Permission, Rights
 from workspaces.models import AgentVersion, Approval, Contract, DatasetVersion, Pool, User
@@ -28,6 +27,13 @@ SEEN_AS: dict[NodeKind, Kind] = {
     K.CONTRACT: Kind.BENCHMARK,
     K.APPROVAL: Kind.APPROVAL,
     K.UNDECLARED: Kind.RUN,
+    K.PROMOTION: Kind.ARTIFACT,
+    K.SWEEP: Kind.RUN,
+    K.DECISION: Kind.POLICY,
+    K.POLICY_VERSION: Kind.POLICY,
+    K.IMPORT: Kind.DATASET,
+    K.DATASET_SOURCE: Kind.DATASET,
+    K.BENCHMARK_SOURCE: Kind.BENCHMARK,
 }
 # One and many, as people say it.
 WORDS: dict[NodeKind, tuple[str, str]] = {
@@ -40,6 +46,13 @@ WORDS: dict[NodeKind, tuple[str, str]] = {
     K.APPROVAL: ("decision", "decisions"),
     K.PERSON: ("person", "people"),
     K.UNDECLARED: ("undeclared input", "undeclared inputs"),
+    K.PROMOTION: ("promotion", "promotions"),
+    K.SWEEP: ("sweep", "sweeps"),
+    K.DECISION: ("decision of a policy", "decisions of policies"),
+    K.POLICY_VERSION: ("policy", "versions of policies"),
+    K.IMPORT: ("import", "imports"),
+    K.DATASET_SOURCE: ("source", "sources"),
+    K.BENCHMARK_SOURCE: ("source benchmark", "source benchmarks"),
 }
 LINEAGE_PAGES: dict[NodeKind, str] = {
     K.RUN: "run-lineage",
@@ -48,26 +61,11 @@ LINEAGE_PAGES: dict[NodeKind, str] = {
     K.DATASET_VERSION: "dataset-lineage",
     K.AGENT_VERSION: "agent-lineage",
     K.CONTRACT: "benchmark-lineage",
+    K.PROMOTION: "promotion-lineage",
 }
 NOT_ISOLATED = "not isolated: what else it read is not known"
 NOT_DECLARED = "not declared"
 UNDECLARED_FIELDS = tuple(field.name for field in UndeclaredInput._meta.concrete_fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """`url` is the thing's page, `lineage_url` the page of its own lineage; both are empty where there is none or the reader may not see it.
-    `doubt`: what is not known or not in order about it. `attributes` are for machines."""
-
-    label: str
-    url: str = ""
-    lineage_url: str = ""
-    when: datetime | None = None
-    by: str = ""
-    doubt: str = ""
-    is_hidden: bool = False
-    public_id: str = ""
-    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 def words_of(kind: NodeKind, count: int = 1) -> str:
@@ -93,9 +91,6 @@ def describe(nodes: Collection[Node], rights: Rights, workspace: str) -> dict[No
         article = "an" if word[0] in "aeiou" else "a"
         found.setdefault(node, Described(f"{article} {word}", is_hidden=not may_see(rights, node.kind)))
     return found
-
-
-Rows = Iterable[tuple[uuid.UUID, Described]]
 
 
 def _runs(keys: list[uuid.UUID], workspace: str) -> Rows:
@@ -265,4 +260,5 @@ READERS: dict[NodeKind, Callable[[list[uuid.UUID], str], Rows]] = {
     K.APPROVAL: _approvals,
     K.PERSON: _people,
     K.UNDECLARED: _undeclared,
+    **DECIDED_READERS,
 }

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runs.queries.lineage import Lineage, Link, Node, Way
+from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import DOUBTFUL, NodeKind
 from runs.queries.lineage_graph import Group
-from runs.queries.lineage_nodes import Described, describe, words_of
+from runs.queries.lineage_nodes import describe, words_of
 from runs.queries.lineage_words import words_of_link
 from workspaces.access import Rights
 

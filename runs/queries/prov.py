@@ -1,7 +1,8 @@
 """A walk as PROV-JSON (W3C member submission of 24 April 2013): what things are, who and what had a part in them, and the relations between.
 
-Things are entities, runs and decisions are activities, people are agents; the version of code that a run executed is an entity too, and the plan of
-the run's association. A thing of a kind that the reader may not see stands without its name, under an identifier that is this document's alone.
+Things are entities; runs, sweeps, imports and decisions are activities, people are agents; the version of code that a run executed is an entity
+too, and the plan of the run's association. A thing of a kind that the reader may not see stands without its name, under an identifier that is this
+document's alone.
 """
 
 from collections.abc import Mapping
@@ -11,12 +12,14 @@ from typing import Any
 from django.conf import settings
 
 from runs.queries.lineage import Lineage, Link, Node
+from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import DOUBTFUL, NodeKind, Relation
-from runs.queries.lineage_nodes import Described, describe
+from runs.queries.lineage_nodes import describe
 from workspaces.access import Rights
 from workspaces.models import Workspace
 
-ACTIVITIES = frozenset({NodeKind.RUN, NodeKind.APPROVAL})
+ACTIVITIES = frozenset({NodeKind.RUN, NodeKind.APPROVAL, NodeKind.PROMOTION, NodeKind.SWEEP, NodeKind.DECISION, NodeKind.IMPORT})
+PLANS = frozenset({NodeKind.AGENT_VERSION, NodeKind.POLICY_VERSION})
 AGENTS = frozenset({NodeKind.PERSON})
 # The two ends of each relation, that which came later first (PROV-JSON, section 3).
 ENDS: dict[Relation, tuple[str, str]] = {
@@ -26,6 +29,7 @@ ENDS: dict[Relation, tuple[str, str]] = {
     Relation.ATTRIBUTED_TO: ("prov:entity", "prov:agent"),
     Relation.ASSOCIATED_WITH: ("prov:activity", "prov:agent"),
     Relation.INFORMED_BY: ("prov:informed", "prov:informant"),
+    Relation.INFLUENCED_BY: ("prov:influencee", "prov:influencer"),
 }
 Document = dict[str, dict[str, Any]]
 
@@ -59,7 +63,7 @@ def _names(found: Lineage, told: Mapping[Node, Described]) -> dict[Node, str]:
 def _attributes(node: Node, told: Described) -> dict[str, Any]:
     kind = "".join(part.capitalize() for part in node.kind.value.split("_"))
     types = [_name(f"lab:{kind}")]
-    if node.kind == NodeKind.AGENT_VERSION:
+    if node.kind in PLANS:
         types.append(_name("prov:Plan"))
     if node.kind == NodeKind.PERSON:
         types.append(_name("prov:Person"))
@@ -85,6 +89,8 @@ def _relation(link: Link, names: Mapping[Node, str], plans: Mapping[Node, Node])
         values["prov:plan"] = names[plans[link.later]]
     if link.relation == Relation.USED and link.earlier.kind == NodeKind.AGENT_VERSION:
         values["prov:role"] = "code"
+    if link.role:
+        values["prov:role"] = link.role
     if link.earlier.kind in DOUBTFUL:
         values["lab:declared"] = False
     return values

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_graph import ASKED, graph_of, groups_of
@@ -31,6 +31,10 @@ def _evaluation(evaluation: str) -> Node:
 
 def _artifact(artifact: str) -> Node:
     return Node(NodeKind.ARTIFACT, Artifact.objects.find(artifact).pk)
+
+
+def _promotion(promotion: str) -> Node:
+    return Node(NodeKind.PROMOTION, Promotion.objects.find(promotion).pk)
 
 
 def _dataset(dataset: str, version: str) -> Node:
@@ -113,6 +117,7 @@ FINDS: dict[str, Find] = {
     "dataset": _dataset,
     "agent": _agent,
     "benchmark": _benchmark,
+    "promotion": _promotion,
 }
 PAGES = {noun: _page(find) for noun, find in FINDS.items()}
 DOCUMENTS = {noun: _document(find) for noun, find in FINDS.items()}
