@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Run
 from runs.queries.contract_facts import not_kept
-from runs.queries.standing import standing
+from runs.queries.standing import check_runs, standing
 from workspaces import kept_query
 from workspaces.models import Contract
 from workspaces.queries.withdrawal import withdrawn
@@ -32,7 +32,7 @@ class Unscored:
 
 def unscored(contract: Contract, metric: str = "") -> Unscored:
     """Of the contract's first metric, or another. Runs that may still be scored are none of them, nor are those of which another run has scored
-    what they left."""
+    what they left, nor those of contract checks."""
     metric = metric or contract.metric
     of = {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": metric}
     rows: list[Run] = kept_query.ask(_newest, **of)
@@ -43,9 +43,8 @@ def unscored(contract: Contract, metric: str = "") -> Unscored:
 
 def _without_score(benchmark: Any, contract: Any, metric: Any) -> "QuerySet[Run]":
     scores = standing().filter(benchmark=benchmark, contract=contract, metric=metric)
-    return Run.objects.filter(benchmark=benchmark, contract=contract, status__in=sorted(TERMINAL)).exclude(
-        Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk")))
-    )
+    ended = Run.objects.filter(benchmark=benchmark, contract=contract, status__in=sorted(TERMINAL)).exclude(pk__in=check_runs())
+    return ended.exclude(Exists(scores.filter(run=OuterRef("pk"))) | Exists(scores.filter(subject_artifact__run=OuterRef("pk"))))
 
 
 def _newest(**of: Any) -> "QuerySet[Run]":

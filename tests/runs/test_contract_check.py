@@ -14,6 +14,9 @@ from runs.contract_check import holds, in_words
 from runs.jobs.contract_check import check_contracts
 from runs.jobs.tidy import tidy_workspace
 from runs.models import CheckResult, ContractCheck, Evaluation, Run
+from runs.queries.home_scores import boards
+from runs.queries.score import RunScore, scores_of
+from runs.queries.unscored import unscored
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, client_of
 from tests.factories_registry import make_agent_version
@@ -131,6 +134,28 @@ def test_it_moved_is_said_on_the_page_and_told(world: World) -> None:
     assert "Observed 0.7, expected 0.8" in page
     answer = client.get(f"{API}/benchmarks/accuracy/contract-check").json()
     assert (answer["expected"], answer["results"][0]["status"], answer["results"][0]["observed"]) == (0.8, "moved", 0.7)
+
+
+def test_what_a_check_measures_ranks_nowhere_and_is_listed_under_its_evaluation(world: World) -> None:
+    client = client_of(world.laboratory.owner)
+    board, csv = f"{API}/benchmarks/accuracy/scoreboard", f"{HERE}/benchmarks/accuracy/csv/"
+    before = (client.get(board).json(), client.get(csv).getvalue())
+    world.check()
+    world.says(0.9)
+    result = world.measure()
+    with world.laboratory.opened():
+        assert result.evaluation is not None
+        made = Evaluation.objects.select_related("run").get(pk=result.evaluation.pk)
+        assert made.value == 0.9
+        [shown] = boards(timezone.now() - timedelta(days=1))
+        assert (shown.leader, shown.total) == (world.reference, 1)
+        assert [run.run.name for run in unscored(made.contract).rows] == []
+        assert scores_of([world.model.run]) == {world.model.run.pk: RunScore(0.8, 0.01, world.reference.run.pk)}
+    assert (client.get(board).json(), client.get(csv).getvalue()) == before
+    page = client.get(f"{HERE}/benchmarks/accuracy/").content.decode()
+    assert f"{HERE}/evaluations/{made.public_id}/" not in page
+    assert f"{HERE}/runs/{made.run.public_id}/" in client.get(f"{HERE}/checks/{result.public_id}/").content.decode()
+    assert f"{HERE}/evaluations/{made.public_id}/" in client.get(f"{HERE}/evaluations/{world.reference.public_id}/").content.decode()
 
 
 def test_a_launch_that_is_refused_is_said_and_tried_again(world: World) -> None:
