@@ -63,7 +63,11 @@ class ExportFolder:
         return self._add(Entry(path, size, sha256, count, table, columns or []))
 
     def content(self, path: str, content: bytes) -> Entry:
-        size, sha256 = self._write(path, [content])
+        return self.pieces(path, [content])
+
+    def pieces(self, path: str, pieces: Iterable[bytes]) -> Entry:
+        """A file of whatever comes, piece by piece."""
+        size, sha256 = self._write(path, pieces)
         return self._add(Entry(path, size, sha256))
 
     def blob(self, sha256: str, chunks: Iterable[bytes]) -> None:

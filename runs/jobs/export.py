@@ -32,6 +32,7 @@ from runs.queries.egress import runs_that_read
 from runs.queries.export_files import carried, left_out
 from runs.queries.export_list import PROGRESS_SECONDS, folder_of, progress_key
 from runs.queries.export_tables import CLOSED, LEFT_OUT, tables
+from runs.queries.lineage_whole import whole_document
 from runs.queue import ring
 from workspaces import checkpoint, scope, store
 from workspaces.access import Actor
@@ -110,6 +111,7 @@ def _written(export: Export, written: ExportFolder) -> tuple[int, str, dict[str,
         for place, table in enumerate(found, start=1):
             _tell(export, place, len(found), table.name)
             written.rows(f"tables/{table.name}.jsonl", table.lines(closed_runs), table=table.model._meta.label, columns=table.types())
+        written.pieces("prov.json", whole_document())
         blobs = carried(export.files, closed_runs).values("sha256", "bytes")
         listed = written.rows("blobs.jsonl", blobs.iterator(chunk_size=1000))
         head = AuditHead.objects.first()

@@ -113,6 +113,27 @@ def _edges(along: frozenset[Relation], way: Way) -> str:
 
 
 def _select(edge: Edge, way: Way) -> str:
+    said = said_by(edge)
+    near_kind, near = (edge.later_kind, said.later) if way == Way.UP else (edge.earlier_kind, said.earlier)
+    return (
+        f"SELECT '{edge.relation}'::text AS relation, '{edge.later_kind}'::text AS later_kind, {said.later} AS later, "  # noqa: S608 -- as above
+        f"'{edge.earlier_kind}'::text AS earlier_kind, {said.earlier} AS earlier, '{edge.role}'::text AS role FROM {said.source} "
+        f"WHERE near.kind = '{near_kind}' AND {near} = near.id AND {said.condition}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An edge in SQL: `condition` has one parameter, the open workspace."""
+
+    source: str
+    later: str
+    earlier: str
+    condition: str
+
+
+def said_by(edge: Edge) -> Said:
+    """Where the rows of an edge stand, and which of them say something."""
     quote = connection.ops.quote_name
     table, later = quote(edge.model._meta.db_table), f"fact.{quote(edge.later)}"
     source = f"{table} fact"
@@ -126,12 +147,7 @@ def _select(edge: Edge, way: Way) -> str:
         key = edge.model._meta.get_field(named)
         other = quote(key.related_model._meta.db_table)  # type: ignore[union-attr]  # a key names a model
         source += f" JOIN {other} named ON named.workspace_id = fact.workspace_id AND named.id = fact.{quote(f'{named}_id')}"
-    near_kind, near = (edge.later_kind, later) if way == Way.UP else (edge.earlier_kind, earlier)
-    return (
-        f"SELECT '{edge.relation}'::text AS relation, '{edge.later_kind}'::text AS later_kind, {later} AS later, "  # noqa: S608 -- as above
-        f"'{edge.earlier_kind}'::text AS earlier_kind, {earlier} AS earlier, '{edge.role}'::text AS role FROM {source} "
-        f"WHERE near.kind = '{near_kind}' AND {near} = near.id AND fact.workspace_id = %s AND {earlier} IS NOT NULL{_only(edge)}"
-    )
+    return Said(source, later, earlier, f"fact.workspace_id = %s AND {later} IS NOT NULL AND {earlier} IS NOT NULL{_only(edge)}")
 
 
 def _only(edge: Edge) -> str:

@@ -46,8 +46,7 @@ def prov_document(found: Lineage, rights: Rights, workspace: Workspace) -> Docum
         "agent": {},
     }
     for node in found.nodes:
-        part = "activity" if node.kind in ACTIVITIES else "agent" if node.kind in AGENTS else "entity"
-        document[part][names[node]] = _attributes(node, told[node]) | (
+        document[part_of(node.kind)][names[node]] = _attributes(node, told[node]) | (
             {"lab:complete": found.is_whole} if not found.distance[node] else {}
         )  # fmt: skip
     plans = {link.later: link.earlier for link in found.links if link.earlier.kind == NodeKind.AGENT_VERSION}
@@ -61,13 +60,7 @@ def _names(found: Lineage, told: Mapping[Node, Described]) -> dict[Node, str]:
 
 
 def _attributes(node: Node, told: Described) -> dict[str, Any]:
-    kind = "".join(part.capitalize() for part in node.kind.value.split("_"))
-    types = [_name(f"lab:{kind}")]
-    if node.kind in PLANS:
-        types.append(_name("prov:Plan"))
-    if node.kind == NodeKind.PERSON:
-        types.append(_name("prov:Person"))
-    values: dict[str, Any] = {"prov:label": told.label, "prov:type": types[0] if len(types) == 1 else types}
+    values: dict[str, Any] = {"prov:label": told.label, "prov:type": types_of(node.kind)}
     for key, value in told.attributes.items():
         if value is None:
             continue
@@ -80,6 +73,21 @@ def _attributes(node: Node, told: Described) -> dict[str, Any]:
     if told.doubt:
         values["lab:doubt"] = told.doubt
     return values
+
+
+def part_of(kind: NodeKind) -> str:
+    """Under which member of a document things of the kind stand."""
+    return "activity" if kind in ACTIVITIES else "agent" if kind in AGENTS else "entity"
+
+
+def types_of(kind: NodeKind) -> Any:
+    """What `prov:type` says of things of the kind: one name, or several."""
+    types = [_name(f"lab:{''.join(part.capitalize() for part in kind.value.split('_'))}")]
+    if kind in PLANS:
+        types.append(_name("prov:Plan"))
+    if kind == NodeKind.PERSON:
+        types.append(_name("prov:Person"))
+    return types[0] if len(types) == 1 else types
 
 
 def _relation(link: Link, names: Mapping[Node, str], plans: Mapping[Node, Node]) -> dict[str, Any]:

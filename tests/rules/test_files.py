@@ -20,6 +20,7 @@ RAW_SQL = (
     "runs/jobs/lease.py",  # taken and let go in one statement each
     "runs/migrations/",
     "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement
+    "runs/queries/lineage_whole.py",  # all edges of the lineage, by server-side cursors
     "runs/queries/metric.py",  # arrays of points thinned where they lie
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/run_page.py",  # the figures of a run's page in one statement

@@ -16,15 +16,18 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import override_settings
+from prov.model import ProvActivity, ProvAgent, ProvDocument, ProvEntity
 
 from labsite.owner import as_owner
 from runs.commands.export import request_export
 from runs.export_verify import Fault, check
 from runs.jobs import export as job
 from runs.jobs.export import make_export, tidy_exports, write
-from runs.models import Export, Run
+from runs.models import Evaluation, Export, Run
 from runs.queries.export_list import folder_of
 from runs.queries.export_tables import tables
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import NodeKind, Relation
 from tests.factories import make_member, make_workspace
 from tests.factories_people import make_operator
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
@@ -123,6 +126,29 @@ def test_everything_of_the_workspace_is_there(laboratory: Laboratory) -> None:
     weights = next(row for row in listed if row["bytes"] == 800)["sha256"]
     assert (folder / "blobs" / weights[:2] / weights).read_bytes() == b"weights " * 100
     assert {oct(place.stat().st_mode & 0o777) for place in folder.rglob("*")} == {"0o600", "0o700"}
+
+
+def test_the_lineage_of_the_workspace_is_read_by_the_library(laboratory: Laboratory) -> None:
+    _, folder = export_of(laboratory)
+    assert faults(folder) == []
+    assert "prov.json" in {entry["path"] for entry in json.loads((folder / "MANIFEST.json").read_text())["files"]}
+    text = (folder / "prov.json").read_text(encoding="utf-8")
+    written = json.loads(text)
+    document = ProvDocument.deserialize(content=text, format="json")
+    elements = {str(element.identifier) for kind in (ProvEntity, ProvActivity, ProvAgent) for element in document.get_records(kind)}
+    with laboratory.opened():
+        run, score, person = Run.objects.get(), Evaluation.objects.get(), laboratory.owner.user
+        assert person
+        found = walk([Node(NodeKind.EVALUATION, score.pk)], Way.UP)
+    assert {f"item:{node.kind}_{node.id.hex}" for node in found.nodes} <= elements
+    ends = {tuple(edge.values())[:2] for relation in Relation for edge in written.get(relation.value, {}).values()}
+    assert {tuple(f"item:{node.kind}_{node.id.hex}" for node in (link.later, link.earlier)) for link in found.links} <= ends
+    assert {name for pair in ends for name in pair} == elements
+    asked = {"prov:activity": f"item:run_{run.pk.hex}", "prov:agent": f"item:person_{person.pk.hex}"}
+    assert asked in written["wasAssociatedWith"].values()
+    for name, kind in (("entity", "evaluation"), ("activity", "run"), ("agent", "person")):
+        for item in (one for key, one in written[name].items() if key.startswith(f"item:{kind}_")):
+            assert item["lab:id"] in {row["id"] for row in rows(folder, item["lab:table"])}
 
 
 def test_same_rows_same_bytes(laboratory: Laboratory) -> None:
