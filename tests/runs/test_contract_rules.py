@@ -81,6 +81,19 @@ def test_what_was_asked_for_in_time_is_scored_after_it_closes_and_a_score_from_e
     }
 
 
+def test_an_evaluation_above_a_ceiling_of_the_contract_is_refused_at_its_launch(laboratory: Laboratory) -> None:
+    make_agent_version(laboratory.owner, "frugal", kind="evaluate", wall_seconds=60, memory_bytes=2**20)
+    publish(laboratory, wall_seconds=30)
+    with pytest.raises(Refusal, match=r"60 of at most 30 seconds that the contract allows an evaluation\. Ask for 30 seconds less"):
+        launch(laboratory, agent="frugal")
+    launch(laboratory)  # what it makes is what evaluations measure: the ceilings are theirs
+    publish(laboratory, wall_seconds=60, memory_bytes=2**19)
+    with pytest.raises(Refusal, match="of memory that the contract allows an evaluation"):
+        launch(laboratory, agent="frugal")
+    publish(laboratory, wall_seconds=60, memory_bytes=2**20)
+    launch(laboratory, agent="frugal")
+
+
 def test_only_the_evaluator_scores(laboratory: Laboratory) -> None:
     judge = make_agent_version(laboratory.owner, "judge", kind="evaluate", code=b"print('judge')\n")
     make_agent_version(laboratory.owner, "rival", kind="evaluate", code=b"print('rival')\n")
