@@ -287,3 +287,4 @@ UPLOAD_BYTES = env.int("LABSITE_UPLOAD_BYTES", default=2_147_483_648)
 IMPORT_BYTES = env.int("LABSITE_IMPORT_BYTES", default=68_719_476_736)  # of one file that is read from another machine
 IMPORT_SECONDS = env.int("LABSITE_IMPORT_SECONDS", default=3_300)  # for one import; below what its job may take
 IMPORT_HOSTS = env.list("LABSITE_IMPORT_HOSTS", default=[])  # host:port of inner machines that people may import from
+IMPORT_FOLDERS = env.list("LABSITE_IMPORT_FOLDERS", default=[])  # engine:/folder of machines of pools that people may import from

@@ -1,10 +1,10 @@
 """The place behind an attempt: where it runs. The only file that knows which pool serves a row, and what is said of it on pages."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from django.conf import settings
 
@@ -44,6 +44,11 @@ def place_in(pool: Pool, isolation: str) -> PoolPlace:
     return _far(pool, isolation) if pool.engine.host else _here(pool, isolation)
 
 
+def open_path(pool: Pool, path: str, below: Sequence[str]) -> BinaryIO:
+    """A file of the pool's machine, below one of the folders that are listed for it and never among labsite's own. Raises PoolError."""
+    return place_in(pool, pool.isolation).open_path(path, below=below, never=[str(settings.LABSITE_RUNS), *map(str, _own_places())])
+
+
 def isolation_words(pool: Pool) -> str:
     """One sentence about what a pool keeps its attempts from."""
     return describe(Isolation(pool.isolation), is_far=bool(pool.engine.host))
@@ -64,11 +69,16 @@ def probe_of(pool: Pool) -> Found:
 
 def _here(pool: Pool, isolation: str) -> LocalPool:
     root, python = settings.LABSITE_RUNS, settings.LABSITE_RUNS / "python"
-    hidden = [settings.BASE_DIR, settings.LABSITE_HOME, *(place for place in settings.LABSITE_REGIONS.values() if isinstance(place, Path))]
+    hidden = _own_places()
     engine = _scheduler(pool)
     if engine is None:
         return LocalPool(root, Isolation(isolation), hidden, python)
     return ScheduledPool(root, Isolation(isolation), hidden, python, scheduler_of(engine), launcher=bring(root))
+
+
+def _own_places() -> list[Path]:
+    """Folders of labsite on this machine that no run may see."""
+    return [settings.BASE_DIR, settings.LABSITE_HOME, *(place for place in settings.LABSITE_REGIONS.values() if isinstance(place, Path))]
 
 
 def _far(pool: Pool, isolation: str) -> "SSHPool":

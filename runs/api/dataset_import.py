@@ -28,7 +28,11 @@ Role = Literal["train", "validation", "holdout", "any"]
 
 
 class WantedIn(Body):
-    address: Line = Field(min_length=1, max_length=2000, description="https://… or s3://bucket/key.")
+    address: Line = Field(
+        min_length=1,
+        max_length=2000,
+        description="https://…, s3://bucket/key, or pool://<pool>/<absolute path>, below a folder that a site operator listed for the pool's engine.",
+    )
     path: Line = Field("", max_length=1024, description="Under which name it is kept; its own where this is left out.")
     sha256: str = Field("", pattern=r"^([0-9a-fA-F]{64})?$", description="A file with another is refused.")
     bytes: int | None = Field(None, ge=1, le=2**53, strict=True)
@@ -102,7 +106,7 @@ def list_imports(request: ApiRequest, dataset: str, cursor: Cursor = "", limit: 
 
 @routes.post("/datasets/{dataset}/imports", needs=Permission.IMPORT_DATA, kind=Kind.DATASET, response=ImportOut, status=201)
 def post_import(request: ApiRequest, dataset: str, body: ImportIn) -> Any:
-    """Ask for the next version to be read from https and s3 addresses; a job reads it, and `status` says how it ended."""
+    """Ask for the next version to be read from https, s3 and pool addresses; a job reads it, and `status` says how it ended."""
     found = Dataset.objects.find(dataset)
     asked = made_before(request, DatasetImport)
     if asked is None:

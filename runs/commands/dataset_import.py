@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from runs import queue
 from runs.models import DatasetImport
-from runs.object_address import place_of
+from runs.object_address import Place, place_of
 from runs.outbound import Forbidden, read_listed
+from runs.pool_path import PoolPath, folders_of, is_pool_path, pool_path, read_folders, refuse_unlisted
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -19,7 +20,7 @@ from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES, Said, freeze, licence_of, refuse_unsaid
 from workspaces.commands.registry import insert
 from workspaces.file_paths import BadPath, clean_path, refuse_collisions
-from workspaces.models import Dataset, DatasetVersion, Secret
+from workspaces.models import Dataset, DatasetVersion, NotFound, Pool, Secret
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -55,7 +56,7 @@ def request_import(
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> DatasetImport:
-    """Ask for the next version of a dataset to be read from https and s3 addresses. Whoever names a secret must be one who manages secrets: a
+    """Ask for the next version of a dataset to be read from https, s3 and pool addresses. Whoever names a secret must be one who manages secrets: a
     bucket may hold more than these files. Refuses addresses that are not read and what the version would be refused for."""
     if secret is not None and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_SECRET, Kind.SECRET):
         raise Denied(Permission.MANAGE_SECRET, Kind.SECRET)
@@ -135,6 +136,22 @@ def listed_hosts() -> frozenset[tuple[str, int]]:
     return read_listed(settings.IMPORT_HOSTS)
 
 
+def listed_folders(engine: str) -> tuple[str, ...]:
+    """Folders of an engine's machine that a site operator lists."""
+    return folders_of(engine, read_folders(settings.IMPORT_FOLDERS))
+
+
+def _pool_place(address: str, engines: dict[str, str]) -> PoolPath:
+    """`engines`: of pools that were looked up before, by name."""
+    place = pool_path(address)
+    try:
+        engine = engines[place.pool] = engines.get(place.pool) or Pool.objects.find(place.pool, "engine").engine.slug
+    except NotFound as error:
+        raise Forbidden(f"{place.pool[:64]} is no pool of this workspace.") from error
+    refuse_unlisted(place, engine, read_folders(settings.IMPORT_FOLDERS))
+    return place
+
+
 def _sources(files: Sequence[WantedFile], *, endpoint: str, region: str) -> tuple[list[dict[str, Any]], str]:
     """What is to be read, and where that lies, in words that hold nothing that opens it."""
     if not files:
@@ -144,9 +161,14 @@ def _sources(files: Sequence[WantedFile], *, endpoint: str, region: str) -> tupl
     listed = listed_hosts()
     sources: list[dict[str, Any]] = []
     shown: list[str] = []
+    engines: dict[str, str] = {}
     try:
         for file in files:
-            place = place_of(file.address, endpoint=endpoint, region=region, listed=listed)
+            place: Place | PoolPath
+            if is_pool_path(file.address):
+                place = _pool_place(file.address, engines)
+            else:
+                place = place_of(file.address, endpoint=endpoint, region=region, listed=listed)
             shown.append(place.shown)
             path = clean_path(file.path or place.name)
             sources.append({"address": file.address, "path": path, "sha256": file.sha256.lower(), "bytes": file.bytes})

@@ -33,7 +33,8 @@ class ImportForm(forms.Form):
     role = forms.ChoiceField(choices=DatasetVersion.Role.choices, help_text="What runs may use it for. A holdout never trains.")
     addresses = AddressesField(
         rows=4,
-        help_text="One a line: https://… or s3://bucket/key, and behind a blank its SHA-256 where you know it. Together they become one version.",
+        help_text="One a line: https://…, s3://bucket/key, or pool://name/path for a file on the machine of a pool, in a folder that is listed for"
+        " it. Behind a blank its SHA-256 where you know it. Together they become one version.",
     )
     endpoint = forms.CharField(
         max_length=500, required=False, label="S3 endpoint", help_text="Such as https://minio.example.org. Empty: Amazon's."

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.cache import cache
 from rq.timeouts import BaseTimeoutException
 
-from runs.commands.dataset_import import begin_import, fail_import, finish_import, listed_hosts
+from runs.commands.dataset_import import begin_import, fail_import, finish_import, listed_folders, listed_hosts
 from runs.export_folder import make_folder
 from runs.fetch import Fetch, FetchFailed, Limits
 from runs.jobs.alone import alone
@@ -22,12 +22,15 @@ from runs.jobs.job import job
 from runs.models import DatasetImport
 from runs.object_address import Keys, keys_of, place_of
 from runs.outbound import Forbidden
+from runs.place import open_path
+from runs.pool_path import PoolFetch, is_pool_path, pool_path
 from runs.queries.dataset_import import PROGRESS_SECONDS, progress_key
 from runs.queue import ring
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.blob import StoredFile, receive_file, room_left
+from workspaces.models import NotFound, Pool
 from workspaces.queries.sealed import value_of
 from workspaces.sealing import BrokenSeal
 
@@ -80,16 +83,28 @@ def _read(asked: DatasetImport) -> tuple[list[StoredFile], list[dict[str, Any]]]
     files: list[StoredFile] = []
     found: list[dict[str, Any]] = []
     for number, wanted in enumerate(asked.sources, start=1):
-        place = place_of(wanted["address"], endpoint=asked.endpoint, region=asked.region, keys=keys, listed=listed_hosts())
         room = room_left()
         taken = sum(file.bytes for file in files)
         most = settings.IMPORT_BYTES if room is None else max(min(settings.IMPORT_BYTES, room - taken), 0)
-        fetch = Fetch(place.sign, place.shown, listed=listed_hosts(), limits=Limits(most, deadline))
+        fetch = _fetch(asked, wanted["address"], keys, Limits(most, deadline))
         file = receive_file(wanted["path"], _told(asked, number, fetch.chunks()), has_header=asked.has_header)
-        _refuse_other(place.shown, file, wanted)
+        _refuse_other(fetch.shown, file, wanted)
         files.append(file)
-        found.append({"path": file.path, "from": place.shown, "sha256": file.sha256, "bytes": file.bytes, "etag": fetch.etag})
+        found.append({"path": file.path, "from": fetch.shown, "sha256": file.sha256, "bytes": file.bytes, "etag": fetch.etag})
     return files, found
+
+
+def _fetch(asked: DatasetImport, address: str, keys: Keys | None, limits: Limits) -> Fetch | PoolFetch:
+    """The reader of one address; what may be read is asked anew, as it is now."""
+    if not is_pool_path(address):
+        place = place_of(address, endpoint=asked.endpoint, region=asked.region, keys=keys, listed=listed_hosts())
+        return Fetch(place.sign, place.shown, listed=listed_hosts(), limits=limits)
+    path = pool_path(address)
+    try:
+        pool = Pool.objects.find(path.pool, "engine")
+    except NotFound as error:
+        raise Refusal(f"The pool {path.pool} is not here any more.") from error
+    return PoolFetch(lambda: open_path(pool, path.path, listed_folders(pool.engine.slug)), path.shown, limits=limits)
 
 
 def _keys(asked: DatasetImport) -> Keys | None:

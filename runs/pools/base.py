@@ -148,6 +148,10 @@ class Pool(Protocol):
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
         """Open one output for reading; no component of its path may be a link."""
 
+    def open_path(self, path: str, *, below: Sequence[str], never: Sequence[str]) -> BinaryIO:
+        """Open a file of the pool's machine that belongs to no attempt, below one of the folders that a site operator listed and in none of `never`
+        nor of the pool itself (`listed.py`). Reading it ends with OSError where it changes meanwhile."""
+
     def living(self, workspace: str) -> list[str]:
         """Keys of the workspace's attempts that are here and have no end; may name more than run, and what is none of the workspace's."""
 

@@ -143,6 +143,10 @@ class FarSide:
             with pool.open_output(asked["workspace"], asked["key"], asked["path"]) as file:
                 self._say({})
                 self._send(file)
+        elif what == "path":
+            with pool.open_path(asked["path"], below=asked["below"], never=asked["never"]) as file:
+                self._say({})
+                self._send(file)
         elif what == "living":
             self._say({"keys": pool.living(asked["workspace"])})
         elif what == "tidy":

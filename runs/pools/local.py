@@ -20,6 +20,7 @@ from typing import BinaryIO
 from runs.pools import folder as files
 from runs.pools.base import JSON, READABLE, SAMPLES, Exit, Observation, Order, OutputFile, PoolError, Status, check_name, path_parts
 from runs.pools.isolation import LAUNCHER, Isolation, barrier, can_enter, demand_way
+from runs.pools.listed import open_listed
 from runs.pools.processes import is_alive, launched, marked, read_json, write_json
 from runs.pools.staging import Owner, check_job, stage
 from runs.pools.uids import UserIds
@@ -123,6 +124,9 @@ class LocalPool:
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
         folder = self._folder(workspace, key)
         return files.open_output(folder, path_parts(path), self._owners(folder))
+
+    def open_path(self, path: str, *, below: Sequence[str], never: Sequence[str]) -> BinaryIO:
+        return open_listed(path, below=below, never=[self.root, *self._hidden, *map(Path, never)])
 
     def remove(self, workspace: str, key: str) -> None:
         folder = self._folder(workspace, key)

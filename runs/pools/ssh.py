@@ -124,10 +124,11 @@ class SSHPool:
 
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
         """A stream, read from the host as it is read here; it cannot be wound back. OSError where the connection breaks meanwhile."""
-        request = {"what": "open", "workspace": workspace, "key": key, "path": path, **self._settings}
-        thread, connection = background(), self._connection()
-        session = self._there(lambda: thread.call(connection.open(self._command, request)), new=False)
-        return io.BufferedReader(FarFile(thread, connection, session, self._command), 1 << 18)
+        return self._stream({"what": "open", "workspace": workspace, "key": key, "path": path}, new=False)
+
+    def open_path(self, path: str, *, below: Sequence[str], never: Sequence[str]) -> BinaryIO:
+        """A stream like that of `open_output`. `never` counts too: the host may be this machine under another name."""
+        return self._stream({"what": "path", "path": path, "below": list(below), "never": list(never)}, new=True)
 
     def living(self, workspace: str) -> list[str]:
         answer, _ = self._exchange({"what": "living", "workspace": workspace})
@@ -147,6 +148,12 @@ class SSHPool:
         isolations = tuple(Isolation(one) for one in answer["isolations"])
         figures = {name: answer[name] for name in ("python", "user", "cores", "memory_bytes", "free_bytes", "engine")}
         return FarHost(isolations=isolations, clock_offset_seconds=self._connection().offset_seconds, **figures)
+
+    def _stream(self, request: Mapping[str, object], *, new: bool) -> BinaryIO:
+        whole = {**request, **self._settings}
+        thread, connection = background(), self._connection()
+        session = self._there(lambda: thread.call(connection.open(self._command, whole)), new=new)
+        return io.BufferedReader(FarFile(thread, connection, session, self._command), 1 << 18)
 
     def _connection(self) -> Connection:
         return background().connection(self._access)
