@@ -1,0 +1,87 @@
+"""Withdrawing what much rests on: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/withdrawal.py [dependents]`.
+
+Half as many runs as dependents have read one dataset version and left an artifact each, which the next run has read as well. Measured: the preview
+with the blast radius, the command, undoing it, and the preview's page; beside each the same for a version that two things rest on.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "labsite.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test.utils import override_settings  # noqa: E402
+
+from labsite.owner import as_owner  # noqa: E402
+from runs.commands.withdrawal import undo_withdrawal, withdraw  # noqa: E402
+from runs.models import RunInput  # noqa: E402
+from runs.queries.withdrawal import find_subject, radius  # noqa: E402
+from tests.factories_pages import add_artifact, client_of  # noqa: E402
+from tests.factories_registry import make_dataset_version  # noqa: E402
+from tests.factories_runs import Laboratory, launch, make_laboratory  # noqa: E402
+from tests.runs.story import chain_of  # noqa: E402
+from tests.targets import leave  # noqa: E402
+from workspaces.models import DatasetVersion, WithdrawnObject  # noqa: E402
+
+PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+
+
+def timed(asked: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    found = asked()
+    return time.perf_counter() - begun, found
+
+
+def measured(laboratory: Laboratory, version: DatasetVersion) -> dict[str, float]:
+    """Seconds of each part, and how many objects were marked."""
+    browser = client_of(laboratory.owner)
+    browser.defaults["SERVER_NAME"] = "localhost"
+    with laboratory.opened():
+        node, label = find_subject("dataset_version", version.public_id)
+        preview, found = timed(lambda: radius(node, label))
+        made, withdrawal = timed(
+            lambda: withdraw(actor=laboratory.owner, subject=node, label=label, reason="Bad.", fingerprint=found.fingerprint)
+        )
+        marked = WithdrawnObject.objects.filter(withdrawal=withdrawal).count()
+        undone, _ = timed(lambda: undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good."))
+    page, answer = timed(lambda: browser.get(f"/workspaces/lab/withdrawals/{withdrawal.public_id}/"))
+    assert answer.status_code == 200
+    return {"objects": marked, "preview": preview, "command": made, "undo": undone, "page": page}
+
+
+def main(dependents: int) -> None:
+    call_command("migrate", verbosity=0)
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        few = make_dataset_version(laboratory.owner, "few")
+        pattern, alone = launch(laboratory), launch(laboratory, datasets=("few",))
+        for run in (pattern, alone):
+            add_artifact(actor=laboratory.owner, run=run, path="x", content=b"x")
+        read = RunInput.objects.select_related("dataset_version").get(run=pattern)
+    keys = chain_of(laboratory, pattern, dependents // 2 - 1)
+    with as_owner(), laboratory.opened():
+        RunInput.objects.bulk_create(
+            [RunInput(run_id=key, slug="table", kind=read.kind, dataset_version=read.dataset_version, sha256=read.sha256) for key in keys]
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    assert read.dataset_version is not None
+    measured(laboratory, few)  # imports and first queries of the process
+    one, many = measured(laboratory, few), measured(laboratory, read.dataset_version)
+    print(f"{one['objects']:.0f} objects against {many['objects']:.0f}")
+    for part in ("preview", "command", "undo", "page"):
+        print(f"{part:8} {one[part]:7.3f} s   {many[part]:7.3f} s   {many[part] / one[part]:6.1f} x")
+    leave()
+
+
+if __name__ == "__main__":
+    with override_settings(STORAGES=PLAIN):
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
