@@ -59,14 +59,14 @@ def test_a_queued_run_whose_start_raises_is_named_and_nothing_is_changed(monkeyp
         runs = [launch(laboratory), launch(laboratory)]
         events = AuditEvent.objects.count()
     assert faults() == []
-    take_slots = attempts._take_slots
+    places = attempts._slots
 
-    def stumbles(engine: Engine, attempt: Attempt, slots: int) -> None:
+    def stumbles(engine: Engine, attempt: Attempt, slots: int) -> list[EngineSlot]:
         if attempt.run_id == runs[1].pk:
             raise KeyError("slots")
-        take_slots(engine, attempt, slots)
+        return places(engine, attempt, slots)
 
-    monkeypatch.setattr(attempts, "_take_slots", stumbles)
+    monkeypatch.setattr(attempts, "_slots", stumbles)
     (fault,) = faults()
     assert fault == f"{runs[1].name} ({runs[1].public_id}) is queued and cannot be started: KeyError: 'slots'. Cancel it."
     with laboratory.opened():
