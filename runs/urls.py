@@ -1,6 +1,7 @@
 """Pages of the upper floor, each with its scope, permission and kind."""
 
 from runs.urls_evidence import urlpatterns as evidence
+from runs.urls_memory import urlpatterns as memory
 from runs.urls_policy import urlpatterns as policies
 from runs.views import (
     approval,
@@ -38,6 +39,7 @@ from workspaces.views import pool as bound_pool
 urlpatterns = [
     *evidence,
     *policies,
+    *memory,
     site_page("search/", search.search, name="search", needs="signed_in"),
     page("", home.home, name="home", needs=Permission.VIEW),
     page(

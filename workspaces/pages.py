@@ -152,7 +152,14 @@ RAIL: list[tuple[str, list[tuple[str, str, Permission]]]] = [
             ("Benchmarks", "benchmark-list", Permission.VIEW),
         ],
     ),
-    ("Know", [("Datasets", "dataset-list", Permission.VIEW), ("Artifacts", "artifact-list", Permission.VIEW)]),
+    (
+        "Know",
+        [
+            ("Datasets", "dataset-list", Permission.VIEW),
+            ("Artifacts", "artifact-list", Permission.VIEW),
+            ("Memory", "memory-list", Permission.VIEW),
+        ],
+    ),
     (
         "Decide",
         [

@@ -43,6 +43,7 @@ DROP_DEMAND_EVENT = "DROP FUNCTION lab_demand_event()"
 # Functions that run with the rights of their owner, who bypasses row security: the complete list, each with what it gives away (contracts.md
 # B). A rule test holds it against the database, and that each has a pinned search_path; tests/walls attacks them.
 DEFINER_FUNCTIONS = {
+    "lab_memory_search": "keys and ranks of memory entries of the open workspace, and of no other",
     "lab_site_busy": "which workspaces have something to do: their keys and counts",
     "lab_site_shares": "how much of an engine each workspace had and asks for: their keys, slot-time, weights and places",
 }

@@ -26,7 +26,7 @@ from workspaces.verbs import Verb
 
 def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
     """Append metric points; returns how many were taken: none of a series that is one too many. Telemetry: no event of audit."""
-    attempt = _own_attempt(actor, run)
+    attempt = own_attempt(actor, run)
     for number, point in enumerate(points):
         if point.key.startswith(PREFIX):
             words = f"Point {number + 1}: keys below {PREFIX} are what labsite measures; choose another."
@@ -35,13 +35,13 @@ def report_points(*, actor: Actor, run: Run, points: list[Point]) -> int:
     points = [replace(point, key=redactor.blot_text(point.key)) for point in points]
     with transaction.atomic():
         Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
-        _own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
+        own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
         return len(points) - ingest.add_points(run, points, attempt_number=attempt.number)
 
 
 def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> int:
     """Append event lines, each checked like a line of events.jsonl; one bad line refuses all, naming it."""
-    attempt = _own_attempt(actor, run)
+    attempt = own_attempt(actor, run)
     redactor = redactor_of(attempt)
     found: list[Event] = []
     for number, body in enumerate(bodies, start=1):
@@ -54,7 +54,7 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
             raise Refusal(f"Event {number}: {error}.", field=f"events.{number - 1}") from error
     with transaction.atomic():
         watch = Watch.objects.select_for_update(no_key=True).get(attempt=attempt)
-        _own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
+        own_attempt(actor, run)  # its end takes the same lock: what comes after it is refused, not lost
         sent = RunLine.objects.filter(attempt=attempt, number__gte=ingest.API_LINES).aggregate(last=Max("number"))["last"]
         last = sent or ingest.API_LINES
         if last + len(found) > ingest.API_LINES + ingest.MAX_LINES:
@@ -81,7 +81,7 @@ def store_artifact(
 ) -> Artifact:
     """Keep a file that a run has sent while it runs."""
     lock_ledger()
-    attempt = _own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
+    attempt = own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
     redactor = redactor_of(attempt)
     file, name, kind = replace(file, path=redactor.blot_text(file.path)), redactor.blot_text(name), redactor.blot_text(kind)
     if file.path.startswith(OWN_PATHS):
@@ -96,7 +96,7 @@ def store_artifact(
     return artifact
 
 
-def _own_attempt(actor: Actor, run: Run) -> Attempt:
+def own_attempt(actor: Actor, run: Run) -> Attempt:
     """The open attempt of the run that the token belongs to."""
     own: uuid.UUID | None = actor.run_id
     if own != run.pk:

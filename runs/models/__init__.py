@@ -7,6 +7,7 @@ from runs.models.dataset_import import DatasetImport
 from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
 from runs.models.hold import PoolDemand, QueueHold
+from runs.models.memory import MemoryEntry, MemoryEvidence, MemoryRead, Trust
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.overlap import OverlapCheck, RecordIndex, Ruling
 from runs.models.policy import Decision, Policy, PolicyVersion
@@ -29,6 +30,9 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "KeptFile",
+    "MemoryEntry",
+    "MemoryEvidence",
+    "MemoryRead",
     "MetricChunk",
     "MetricSeries",
     "OverlapCheck",
@@ -45,6 +49,7 @@ __all__ = [
     "RunInput",
     "RunLine",
     "Sweep",
+    "Trust",
     "UndeclaredInput",
     "Watch",
 ]

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.export import request_export
+from runs.commands.memory import Said, write_memory
 from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
 from runs.commands.review import review_run
 from runs.commands.sweep import create_sweep
@@ -202,9 +203,16 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         samples = add_artifact(actor=owner, run=made[0], path="outputs/samples.jsonl", content=f"{content}oops\n".encode(), kind="samples")
         add_samples(actor=owner, evaluation=evaluation, artifact=samples, content=f"{content}oops\n".encode())
         check = add_check(actor=owner, evaluation=evaluation, words=words[4])
+        memory = write_memory(
+            actor=owner,
+            said=Said(
+                kind="guidance", collection="openings", title=words[4][:200], text=words[4], configuration={"rate": 0.5, "words": words[4][:200]},
+                evidence=(("run", run.public_id), ("dataset_version", trained.public_id)), review_due=run.created_at,
+            ),
+        )  # fmt: skip
         promotion = add_promotion(actor=owner, artifact=artifact, name="champion", reason=words[4], facts=facts)
         values = {
-            "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
+            "memoryentry": memory.public_id, "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
             "evaluation": evaluation.public_id, "check": check.public_id, "contract": "1", "agentversion": "1",
             "overlap": overlap.public_id,
             "datasetimport": asked.public_id,

@@ -94,15 +94,15 @@ def test_spend_reported_as_the_end_is_recorded_is_refused_and_not_lost(monkeypat
         set_limit(actor=laboratory.owner, **limit)
     run, attempt = started(laboratory, api_micros=10_000_000)
     watch_only(laboratory)
-    let_through = report._own_attempt
+    let_through = report.own_attempt
 
     def then_it_ends(actor: Actor, asked: Run) -> Attempt:
         found = let_through(actor, asked)
-        monkeypatch.setattr(report, "_own_attempt", let_through)
+        monkeypatch.setattr(report, "own_attempt", let_through)
         ends(laboratory, attempt)
         return found
 
-    monkeypatch.setattr(report, "_own_attempt", then_it_ends)
+    monkeypatch.setattr(report, "own_attempt", then_it_ends)
     with laboratory.opened():
         actor = actor_behind(Token.objects.select_related("holder").get(pk=token_id(attempt)))
         assert actor is not None

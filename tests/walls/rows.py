@@ -42,6 +42,8 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "runs.RecordIndex": {"method": 1},
     "runs.Ruling": {"about": "verdict", "verdict": "clean"},
     "runs.Evaluation": {"samples_read": {"path": "x", "counts": {}, "scored": 0, "mean": None, "fault_count": 0, "faults": []}},
+    "runs.MemoryEntry": {"trust": "unreviewed", "superseded_at": None},
+    "runs.MemoryEvidence": {"evaluation": None, "artifact": None, "dataset_version": None},
     "runs.Decision": {"checks": [], "candidates": [], "facts": {}},
     "runs.Certificate": {"lines": [], "facts": {}, "request": {}},
 }
