@@ -66,7 +66,7 @@ class EntryIn(ByRunIn):
     review_due: AwareDatetime | None = None
 
 
-class ReviewIn(Strict):
+class MemoryReviewIn(Strict):
     """`content_hash` of what was read: 409 where the entry says something else by now."""
 
     trust: Literal["observed", "confirmed", "durable"]
@@ -101,7 +101,7 @@ class StaleOut(Schema):
     words: str
 
 
-class EntryOut(Schema):
+class MemoryEntryOut(Schema):
     """`stale` is empty where nothing says that the entry may not hold any more."""
 
     id: str
@@ -130,27 +130,27 @@ class EntryOut(Schema):
     stale: list[StaleOut]
 
 
-class EvidenceOut(Schema):
+class MemoryEvidenceOut(Schema):
     kind: str
     uuid: str
     named: str
 
 
-class EntryWhole(EntryOut):
+class EntryWhole(MemoryEntryOut):
     """With what it rests on, and how many runs, policies and people have read any revision of it."""
 
-    evidence: list[EvidenceOut]
+    evidence: list[MemoryEvidenceOut]
     read_by_runs: int
     read_by_policies: int
     read_by_people: int
 
 
 class EntryPage(Schema):
-    items: list[EntryOut]
+    items: list[MemoryEntryOut]
     next: str | None
 
 
-class FoundOut(EntryOut):
+class FoundOut(MemoryEntryOut):
     apart: float | None
 
 
@@ -168,8 +168,8 @@ class GroupsOut(Schema):
     groups: list[GroupOut]
 
 
-class ReadOut(Schema):
-    items: list[EntryOut]
+class MemoryReadOut(Schema):
+    items: list[MemoryEntryOut]
 
 
 class LivingOut(Schema):
@@ -228,7 +228,7 @@ def stale(request: ApiRequest) -> dict[str, Any]:
     return {"items": [_living(one) for one in living[:200]], "is_whole": is_whole and len(living) <= 200}
 
 
-@routes.post("/memory", needs=WRITE, kind=KIND, response=EntryOut, status=201)
+@routes.post("/memory", needs=WRITE, kind=KIND, response=MemoryEntryOut, status=201)
 def write(request: ApiRequest, body: EntryIn) -> Status[dict[str, Any]]:
     """Write an entry. It begins unreviewed."""
     entry = made_before(request, MemoryEntry) or write_memory(actor=request.actor, said=_said(body), id=request.chosen_id)
@@ -248,38 +248,38 @@ def get(request: ApiRequest, memoryentry: str) -> dict[str, Any]:
     }
 
 
-@routes.post("/memory/{memoryentry}/revise", needs=WRITE, kind=KIND, response=EntryOut, status=201)
+@routes.post("/memory/{memoryentry}/revise", needs=WRITE, kind=KIND, response=MemoryEntryOut, status=201)
 def revise(request: ApiRequest, memoryentry: str, body: EntryIn) -> Status[dict[str, Any]]:
     """Write the next revision, unreviewed; 409 where this one does not stand any more."""
     return Status(201, _fresh(revise_memory(actor=request.actor, entry=_found(memoryentry), said=_said(body))))
 
 
-@routes.post("/memory/{memoryentry}/review", needs=APPROVE, kind=KIND, response=EntryOut)
-def review(request: ApiRequest, memoryentry: str, body: ReviewIn) -> dict[str, Any]:
+@routes.post("/memory/{memoryentry}/review", needs=APPROVE, kind=KIND, response=MemoryEntryOut)
+def review(request: ApiRequest, memoryentry: str, body: MemoryReviewIn) -> dict[str, Any]:
     """Vouch for what another has written."""
     said = body.model_dump()
     return _fresh(review_memory(actor=request.actor, entry=_found(memoryentry), seen_hash=said.pop("content_hash"), **said))
 
 
-@routes.post("/memory/{memoryentry}/dates", needs=APPROVE, kind=KIND, response=EntryOut)
+@routes.post("/memory/{memoryentry}/dates", needs=APPROVE, kind=KIND, response=MemoryEntryOut)
 def dates(request: ApiRequest, memoryentry: str, body: DatesIn) -> dict[str, Any]:
     """Say until when it holds; what is left out is without end."""
     return _fresh(date_memory(actor=request.actor, entry=_found(memoryentry), **body.model_dump()))
 
 
-@routes.post("/memory/{memoryentry}/withdraw", needs=WRITE, kind=KIND, response=EntryOut)
+@routes.post("/memory/{memoryentry}/withdraw", needs=WRITE, kind=KIND, response=MemoryEntryOut)
 def withdraw(request: ApiRequest, memoryentry: str, body: ReasonIn) -> dict[str, Any]:
     """Take it from everybody who acts."""
     return _fresh(withdraw_memory(actor=request.actor, entry=_found(memoryentry), reason=body.reason))
 
 
-@routes.post("/memory/{memoryentry}/undo", needs=WRITE, kind=KIND, response=EntryOut)
+@routes.post("/memory/{memoryentry}/undo", needs=WRITE, kind=KIND, response=MemoryEntryOut)
 def undo(request: ApiRequest, memoryentry: str, body: ReasonIn) -> dict[str, Any]:
     """Put a withdrawn entry back, unreviewed."""
     return _fresh(undo_memory_withdrawal(actor=request.actor, entry=_found(memoryentry), reason=body.reason))
 
 
-@routes.post("/runs/{run}/memory", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=EntryOut, status=201, by_run=True)
+@routes.post("/runs/{run}/memory", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=MemoryEntryOut, status=201, by_run=True)
 def write_by_run(request: ApiRequest, run: str, body: ByRunIn) -> Status[dict[str, Any]]:
     """Write memory with the run's own token."""
     made = made_before(request, MemoryEntry)
@@ -288,7 +288,7 @@ def write_by_run(request: ApiRequest, run: str, body: ByRunIn) -> Status[dict[st
     return Status(201, _fresh(entry))
 
 
-@routes.post("/runs/{run}/memory/read", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=ReadOut, by_run=True)
+@routes.post("/runs/{run}/memory/read", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=MemoryReadOut, by_run=True)
 def read_by_run(request: ApiRequest, run: str, body: ReadIn) -> dict[str, Any]:
     """Read memory with the run's own token: about the workspace, the run's benchmark and its agent, most trusted first."""
     found = Run.objects.find(run, "benchmark", "agent")

@@ -64,7 +64,7 @@ def write_run_memory(event: Draft, *, actor: Actor, run: Run, said: Said, id: uu
     """What a run writes with its own token while it runs: unreviewed, resting on that run and on nothing else. Its secrets are blotted out."""
     run = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("benchmark", "agent", "requested_by").get(pk=run.pk)
     redactor = redactor_of(own_attempt(actor, run))
-    if run.memory_written.count() >= MOST_OF_A_RUN:
+    if MemoryEntry.objects.filter(run=run).count() >= MOST_OF_A_RUN:
         raise Refusal(f"A run may write {MOST_OF_A_RUN} memory entries; {run.name} has.")
     blotted = Said(
         kind=said.kind,

@@ -70,7 +70,8 @@ IN_ARCHIVE = {
         "runs.commands.run.cancel_any_run",
         "runs.commands.run.cancel_run",
     },
-    "a run that was let go on keeps what it makes": {"runs.commands.report.store_artifact"},
+    "a run that was let go on keeps what it makes": {"runs.commands.memory.write_run_memory", "runs.commands.report.store_artifact"},
+    "a run that was let go on may read what it rests on": {"runs.commands.memory_reading.read_run_memory"},
     "admission refuses it, with a certificate": {"runs.commands.launch._launch"},
     "taking a right away never waits": {
         "workspaces.commands.invitation.revoke_invitation",

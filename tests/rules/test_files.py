@@ -35,6 +35,7 @@ RAW_SQL = (
     "workspaces/scope.py",
     "workspaces/site_audit.py",
     "workspaces/walls.py",
+    "runs/queries/memory_search.py",  # a function of the database that looks in the open workspace by itself
 )
 
 
