@@ -30,6 +30,7 @@ from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size, made_before
 from workspaces.audit import Refusal
+from workspaces.queries.paging import in_order
 from workspaces.search_text import LONGEST, Unsearchable
 
 routes = Routes("memory")
@@ -183,7 +184,10 @@ class LivingOut(Schema):
 
 
 class LivingPage(Schema):
+    """`is_whole`: were all reads looked at, or the newest alone?"""
+
     items: list[LivingOut]
+    next: str | None
     is_whole: bool
 
 
@@ -222,10 +226,11 @@ def find_similar(request: ApiRequest, body: LikeIn) -> dict[str, Any]:
 
 
 @routes.get("/memory/stale", needs=READ, kind=KIND, response=LivingPage)
-def stale(request: ApiRequest) -> dict[str, Any]:
-    """Policies that act and runs that are not over, with the entries that they read and that may not hold any more; at most 200."""
+def stale(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+    """Policies that act and runs that are not over, with the entries that they read and that may not hold any more; what was read last first."""
     living, is_whole = living_on_stale()
-    return {"items": [_living(one) for one in living[:200]], "is_whole": is_whole and len(living) <= 200}
+    page = in_order(living, lambda one: (-one.read.created_at.timestamp(), one.read.pk.hex), cursor=cursor, size=limit)
+    return {"items": [_living(one) for one in page.items], "next": page.next, "is_whole": is_whole}
 
 
 @routes.post("/memory", needs=WRITE, kind=KIND, response=MemoryEntryOut, status=201)
