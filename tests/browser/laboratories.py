@@ -9,17 +9,20 @@ from pathlib import Path
 from django.db import connection
 from django.utils import timezone
 
+from runs.commands.approval import decide_approval
 from runs.commands.dataset_import import WantedFile, request_import
+from runs.commands.decision import decide_now
 from runs.commands.export import request_export
 from runs.commands.memory import Said, write_memory
 from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
+from runs.commands.policy import create_policy, propose_version
 from runs.commands.review import review_run
 from runs.commands.sweep import create_sweep
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Fact, Link, Verdict
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Evaluation, Run
+from runs.models import Decision, Evaluation, Run
 from runs.queries.withdrawal import find_subject
 from runs.review import Finding as Surprise
 from runs.review import Reason
@@ -211,7 +214,10 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             ),
         )  # fmt: skip
         promotion = add_promotion(actor=owner, artifact=artifact, name="champion", reason=words[4], facts=facts)
+        approval = Approval.objects.get()
+        decision = _decided(laboratory, words[4])
         values = {
+            "policy": "next-sweep", "number": "1", "decision": decision.public_id,
             "memoryentry": memory.public_id, "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
             "evaluation": evaluation.public_id, "check": check.public_id, "contract": "1", "agentversion": "1",
             "overlap": overlap.public_id,
@@ -221,8 +227,28 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
-            "approval": Approval.objects.get().public_id, "limit": Limit.objects.filter(window="week").get().public_id,
+            "approval": approval.public_id, "limit": Limit.objects.filter(window="week").get().public_id,
             "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.pk.hex, "word": word, "secret": "HF_TOKEN",
             "username": "rosalind", "group": str(group.pk), "engine": "local",
         }  # fmt: skip
     return laboratory, values
+
+
+def _decided(laboratory: Laboratory, words: str) -> Decision:
+    """What a policy decided whose name, reason and configurations are these words. The scope must be open."""
+    owner = laboratory.owner
+    policy = create_policy(actor=owner, slug="next-sweep", name=words[:200])
+    document = {
+        "trigger": {"on": "manual"},
+        "conditions": [{"check": "nothing_under_way"}, {"check": "target_not_reached"}],
+        "gate": [{"check": "budget_left", "gpu_hours": 1}],
+        "action": {
+            "do": "launch_sweep", "agent": "worker", "benchmark": "accuracy", "inputs": [{"dataset": "table"}], "purpose": words[:1000],
+            "choose": {"rule": "ucb1", "axes": {"rate": [0.1, 0.2], "words": [words[:200], "other"]}, "arms": 2},
+        },
+        "limits": {"decisions": 5},
+    }  # fmt: skip
+    version = propose_version(actor=owner, policy=policy, document=document, reason=words)
+    asked = Approval.objects.get(subject_id=version.pk)
+    decide_approval(actor=make_member(laboratory.workspace, "approver"), approval=asked, approves=True, seen_hash=asked.content_hash)
+    return decide_now(actor=owner, policy=policy)
