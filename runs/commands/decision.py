@@ -57,7 +57,7 @@ def decide_now(*, actor: Actor, policy: Policy, cause_id: uuid.UUID | None = Non
     version = policy.versions.filter(status=PolicyVersion.Status.ACTIVE).select_related("policy", "proposed_by").first()
     if version is None:
         raise Refusal(f"No version of {policy.name} is approved yet, so there is nothing to decide by.")
-    cause = Cause("person", cause_id or ids.uuid7(), f"{actor.label} asked")
+    cause = Cause("person", cause_id or ids.uuid7(), actor.label)
     try:
         read = read_policy(version.document)
     except BadPolicy as fault:

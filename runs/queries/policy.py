@@ -18,6 +18,7 @@ from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.replay import Kept, Replay, in_words, replay
 from runs.queries.policy_names import name_faults
+from workspaces import kept_query
 from workspaces.checklist import fact_checks
 from workspaces.queries.paging import Page, newest_first
 
@@ -64,7 +65,9 @@ def policy_rows(limit: int = 200) -> list[PolicyRow]:
 
 
 def failing() -> list[PolicyRow]:
-    """Policies that need somebody, for home."""
+    """Policies that need somebody, for home: a workspace without any pays one kept look."""
+    if not kept_query.rows(Policy, limit=1):
+        return []
     return [row for row in policy_rows() if row.trouble]
 
 

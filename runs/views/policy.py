@@ -1,6 +1,5 @@
 """Policies: the list, one, proposing a version with what it would have changed, its decisions, and people's hand on it."""
 
-import json
 from typing import Any
 
 from django import forms
@@ -174,7 +173,7 @@ def _first(policy: Policy, starter: str) -> str:
     """What the editor begins with: the version that waits or acts, else a starter."""
     version = policy.versions.filter(status__in=("proposed", "active")).order_by("-number").first()
     document: Any = STARTERS.get(starter) or (version.document if version else STARTERS["next-sweep"])
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return "\n".join(lines_of(document))
 
 
 def _version(policy: Policy, number: str) -> PolicyVersion:
