@@ -88,6 +88,15 @@ class SearchSpace:
         return math.prod(len(axis.values) for _, axis in self.axes if isinstance(axis, Choice))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What is varied, in the order of the alphabet; of a list whatever its points set."""
+        return (
+            tuple(sorted({name for point in self.listed for name in point}))
+            if self.kind == "list"
+            else tuple(name for name, _ in self.axes)
+        )
+
+    @property
     def count(self) -> int:
         """Members. No `len`: that of a space that is refused may be larger than a machine's word."""
         return self.points * max(1, len(self.seeds))

@@ -143,7 +143,7 @@ def table_of(sweep: Sweep, *, by: str = "", best: str = "", most: int = MEMBERS_
     the metric that most of them have."""
     is_wide = sweep.members > most
     space = read_space(sweep.space)
-    axes = (*(name for name, _ in space.axes), *(("seed",) if space.seeds else ()))
+    axes = (*space.names, *(("seed",) if space.seeds else ()))
     runs = _newest_of_each(sweep, _first(sweep, most, _by_score(sweep, best, most)) if is_wide else range(1, most + 1))
     scores, metrics = scores_of(runs), _metrics(runs)
     shared: Counter[str] = Counter(key for by_key in metrics.values() for key in by_key)

@@ -122,6 +122,12 @@ def test_pages_of_a_policy_lead_from_a_run_to_the_decision_and_say_what_a_versio
     assert "It acted:" in told
     assert "drawn from the space" in told
     assert "Lab-Owner" in told
+    with laboratory.opened():
+        sweep = Sweep.objects.get()
+    for path in (f"sweeps/{sweep.public_id}/", f"sweeps/{sweep.public_id}/csv/"):
+        answer = client.get(f"/workspaces/lab/{path}")
+        assert answer.status_code == 200
+        assert "rate" in b"".join(answer).decode(), "a list of points shows what it varies"
     listed = client.get("/workspaces/lab/policies/").content.decode()
     assert "next-sweep" in listed
     narrower = DOCUMENT | {"action": DOCUMENT["action"] | {"choose": DOCUMENT["action"]["choose"] | {"first": 2}}}
