@@ -12,7 +12,7 @@ from runs.queries.artifact import RECORDS
 from runs.queries.lineage import Lineage, Node, Way
 from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import DOUBTFUL, NodeKind
-from runs.queries.lineage_nodes import NOT_DECLARED, describe, may_see, words_of
+from runs.queries.lineage_nodes import NOT_DECLARED, Descriptions, may_see, words_of
 from runs.queries.lineage_words import words_of_link
 from workspaces.access import Rights
 from workspaces.models import DatasetVersion
@@ -69,7 +69,7 @@ def groups_of(found: Lineage, rights: Rights) -> dict[Node, Group]:
     return groups
 
 
-def graph_of(found: Lineage, way: Way, groups: Mapping[Node, Group], rights: Rights, workspace: str) -> Graph:
+def graph_of(found: Lineage, way: Way, groups: Mapping[Node, Group], told: Descriptions) -> Graph:
     """At most `MOST_BOXES` boxes in at most `MOST_COLUMNS` columns, the nearest."""
     sizes: dict[str, int] = {}
     for group in groups.values():
@@ -92,7 +92,7 @@ def graph_of(found: Lineage, way: Way, groups: Mapping[Node, Group], rights: Rig
         inside |= keys
         box_of |= {node: key for key, nodes in keys.items() for node in nodes}
     singles = [nodes[0] for nodes in inside.values() if len(nodes) == 1]
-    described = describe(singles, rights, workspace)
+    described = told.of(singles)
     drawing = draw(columns, _ties(found, way, box_of))
     beyond = _going_on(found, way, box_of)
     boxes = tuple(

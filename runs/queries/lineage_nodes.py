@@ -1,7 +1,7 @@
 """What there is to say of the nodes of a walk: name, page, when and by whom, each kind by one statement however many."""
 
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -91,6 +91,20 @@ def describe(nodes: Collection[Node], rights: Rights, workspace: str) -> dict[No
         article = "an" if word[0] in "aeiou" else "a"
         found.setdefault(node, Described(f"{article} {word}", is_hidden=not may_see(rights, node.kind)))
     return found
+
+
+class Descriptions:
+    """What the parts of one page say of nodes, each asked for once. Those `ahead` are asked for together, one statement a kind: the nearest of a walk
+    stand in its graph and in its table, and what is farther is asked for where it is shown."""
+
+    def __init__(self, rights: Rights, workspace: str, *, ahead: Collection[Node] = ()) -> None:
+        self._rights, self._workspace = rights, workspace
+        self._known = describe(ahead, rights, workspace)
+
+    def of(self, nodes: Collection[Node]) -> Mapping[Node, Described]:
+        """At least these."""
+        self._known |= describe([node for node in nodes if node not in self._known], self._rights, self._workspace)
+        return self._known
 
 
 def _runs(keys: list[uuid.UUID], workspace: str) -> Rows:

@@ -8,9 +8,8 @@ from runs.queries.lineage import Lineage, Link, Node, Way
 from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import DOUBTFUL, NodeKind
 from runs.queries.lineage_graph import Group
-from runs.queries.lineage_nodes import describe, words_of
+from runs.queries.lineage_nodes import Descriptions, words_of
 from runs.queries.lineage_words import words_of_link
-from workspaces.access import Rights
 
 ROWS = 50
 RECORD, RECORD_WORDS = "record", "logs and records"
@@ -43,8 +42,7 @@ def rows_of(
     found: Lineage,
     way: Way,
     groups: Mapping[Node, Group],
-    rights: Rights,
-    workspace: str,
+    descriptions: Descriptions,
     *,
     group: str = "",
     kind: str = "",
@@ -63,7 +61,7 @@ def rows_of(
     shown = nodes[start : start + ROWS]
     links = _nearer(found, way, shown)
     near = {_near(link, way) for found_links in links.values() for link in found_links[:1]}
-    told = describe({*shown, *near}, rights, workspace)
+    told = descriptions.of({*shown, *near})
     rows = tuple(_row(node, links[node], way, told, found.distance[node]) for node in shown)
     return Rows(rows, len(nodes), start + ROWS if len(nodes) > start + ROWS else None)
 

@@ -9,14 +9,15 @@ from django.shortcuts import render
 from runs.models import Artifact, Evaluation, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.lineage_graph import ASKED, graph_of, groups_of
-from runs.queries.lineage_nodes import describe, words_of
-from runs.queries.lineage_rows import RECORD, kinds_in, rows_of
+from runs.queries.lineage_graph import ASKED, MOST_BOXES, graph_of, groups_of
+from runs.queries.lineage_nodes import Descriptions, words_of
+from runs.queries.lineage_rows import RECORD, ROWS, kinds_in, rows_of
 from runs.queries.prov import prov_document
 from workspaces.models import Agent, Benchmark, Contract, Dataset, NotFound
 from workspaces.pages import PageRequest
 from workspaces.queries.registry import find_agent_version, find_contract, find_version
 
+SHOWN_AT_ONCE = MOST_BOXES + ROWS
 Find = Callable[..., Node]
 View = Callable[..., HttpResponseBase]
 
@@ -59,21 +60,21 @@ def _lineage(request: PageRequest, start: Node) -> HttpResponseBase:
     """`way=down`: what rests on it; `group=<key>`, `kind=<kind>`: only these in the table; `from=<n>`: the page after so many."""
     way = _way(request)
     found = walk([start], way)
-    slug = request.workspace.slug
     groups = groups_of(found, request.rights)
     text = request.GET.get("from", "")
     begin = int(text) if text.isdecimal() and len(text) < 7 else 0
     group, kind = request.GET.get("group", "")[:120], request.GET.get("kind", "")[:40]
-    rows = rows_of(found, way, groups, request.rights, slug, group=group, kind=kind, start=begin)
+    told = Descriptions(request.rights, request.workspace.slug, ahead=found.nodes[:SHOWN_AT_ONCE])
+    rows = rows_of(found, way, groups, told, group=group, kind=kind, start=begin)
     kinds = kinds_in(found, groups)
     context = {
-        "start": describe([start], request.rights, slug)[start],
+        "start": told.of([start])[start],
         "start_kind": words_of(start.kind),
         "way": ASKED[way],
         "found_count": sum(count for name, count, _ in kinds if name != RECORD),
         "walked_count": len(found.distance),
         "is_whole": found.is_whole,
-        "graph": graph_of(found, way, groups, request.rights, slug),
+        "graph": graph_of(found, way, groups, told),
         "rows": rows,
         "group": group,
         "kind": kind,
