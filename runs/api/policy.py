@@ -1,5 +1,6 @@
 """Policies: what acts by itself, its versions, its decisions, and what a version would have changed."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from runs.api.schema import Name, ReasonIn, Strict, Words
 from runs.commands.decision import decide_now
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy, retire_policy
 from runs.models import Decision, Policy, PolicyVersion
-from runs.queries.policy import Preview, list_policies, page_of_decisions, page_of_versions, preview, spent_on
+from runs.queries.policy import Preview, Standing, list_policies, page_of_decisions, page_of_versions, preview, spent_on, standing_versions
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
@@ -114,16 +115,19 @@ class ChangedOut(Schema):
     outcome_now: str
     launches_then: int
     launches_now: int
+    words_then: str
     words_now: str
 
 
 class PreviewOut(Schema):
-    """What a document would have decided on the decisions since `since`; of those that differ the newest 50."""
+    """What a document would have decided on the newest 10,000 decisions since `since`; of those that differ the newest 50. `unread` are those whose
+    facts are of a form that is read no more."""
 
     faults: list[str]
     since: datetime
     decisions: int
     different: int
+    unread: int
     acted_then: int
     acted_now: int
     gpu_ms_then: int
@@ -135,7 +139,8 @@ class PreviewOut(Schema):
 def list_all(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Policies of the workspace, newest first."""
     found = list_policies(cursor=cursor, size=limit)
-    return {"items": [_shape(policy) for policy in found.items], "next": found.next}
+    standing = standing_versions(found.items)
+    return {"items": [_shape(policy, standing) for policy in found.items], "next": found.next}
 
 
 @routes.post("/policies", needs=Permission.PROPOSE_POLICY, kind=Kind.POLICY, response=PolicyOut, status=201)
@@ -206,12 +211,9 @@ def get_decision(request: ApiRequest, decision: str) -> dict[str, Any]:
     return _decision(Decision.objects.find(decision, "policy", "version"))
 
 
-def _shape(policy: Policy) -> dict[str, Any]:
-    standing = {
-        version.status: version
-        for version in policy.versions.filter(status__in=("active", "proposed")).select_related("proposed_by", "decided_by")
-    }
-    acting, waiting = standing.get("active"), standing.get("proposed")
+def _shape(policy: Policy, standing: Mapping[Standing, PolicyVersion] | None = None) -> dict[str, Any]:
+    standing = standing_versions([policy]) if standing is None else standing
+    acting, waiting = standing.get((policy.pk, "active")), standing.get((policy.pk, "proposed"))
     return {
         "id": policy.public_id,
         "benchmark_id": policy.benchmark.public_id if policy.benchmark else None,
@@ -252,27 +254,5 @@ def _decision(decision: Decision) -> dict[str, Any]:
 
 
 def _preview(seen: Preview) -> dict[str, Any]:
-    replay = seen.replay
-    changed = [
-        {
-            "decision_id": difference.kept.id,
-            "number": difference.kept.number,
-            "outcome_then": difference.kept.outcome,
-            "outcome_now": difference.now.outcome.value,
-            "launches_then": difference.points[0],
-            "launches_now": difference.points[1],
-            "words_now": difference.now.words,
-        }
-        for difference in (replay.differences if replay else ())
-    ]
-    return {
-        "faults": list(seen.faults),
-        "since": seen.since,
-        "decisions": replay.count if replay else 0,
-        "different": replay.different if replay else 0,
-        "acted_then": replay.acted[0] if replay else 0,
-        "acted_now": replay.acted[1] if replay else 0,
-        "gpu_ms_then": replay.gpu_ms[0] if replay else 0,
-        "gpu_ms_now": replay.gpu_ms[1] if replay else 0,
-        "changed": changed,
-    }
+    nothing = dict.fromkeys(("decisions", "different", "unread", "acted_then", "acted_now", "gpu_ms_then", "gpu_ms_now"), 0)
+    return {"faults": list(seen.faults), "since": seen.since, "changed": [], **nothing, **(seen.simulation or {})}

@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Count, F, Q, Sum, When
+from django.db.models import Count, F, Q, Sum
 
 from runs.checks.candidate import candidate_of
 from runs.launch import LaunchRequest
@@ -15,6 +15,7 @@ from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
 from runs.queries.launch_request import prepare
 from runs.queries.lineage_edges import NodeKind
+from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
 from runs.queries.scoreboard import FINITE, best_first, scores_under
 from workspaces import ids
@@ -79,8 +80,7 @@ def _history(version: PolicyVersion, week_starts: datetime | None) -> dict[str, 
     last = own.order_by("-number").first()
     runs = Run.objects.filter(sweep__decision__policy=version.policy_id)
     is_open = ~Q(status__in=sorted(TERMINAL))
-    used = Case(When(is_open, then=F("reserved_gpu_ms")), default=F("spent_gpu_ms"), output_field=BigIntegerField())
-    sums = runs.aggregate(all=Sum(used), week=Sum(used, filter=Q(created_at__gte=week_starts or version.created_at)))
+    sums = runs.aggregate(all=Sum(USED_GPU_MS), week=Sum(USED_GPU_MS, filter=Q(created_at__gte=week_starts or version.created_at)))
     sweeps = Sweep.objects.filter(decision__policy=version.policy_id)
     open_sweeps = set(sweeps.filter(status=Sweep.Status.RUNNING).values_list("pk", flat=True))
     open_sweeps |= set(runs.filter(is_open).values_list("sweep", flat=True))

@@ -11,7 +11,7 @@ from runs.commands.policy_bell import ring_policies
 from runs.models import Policy, PolicyVersion
 from runs.policy.changes import changes
 from runs.policy.document import BadPolicy, read_policy
-from runs.queries.policy import preview
+from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
 from runs.queries.policy_names import name_faults
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
@@ -50,11 +50,11 @@ def create_policy(event: Draft, *, actor: Actor, slug: str, name: str, benchmark
 def propose_version(*, actor: Actor, policy: Policy, document: Any, reason: str = "") -> PolicyVersion:
     """Ask for a version to act; whoever decides is told what it would have changed. One that still waits is withdrawn by this; the one that acts goes
     on until another is approved."""
-    return _propose(actor=actor, policy=policy, document=document, reason=reason, simulated=preview(policy, document).words)
+    return _propose(actor=actor, policy=policy, document=document, reason=reason, seen=preview(policy, document, most=MOST_WAITED_FOR))
 
 
 @command(Verb.POLICY_PROPOSED, needs=Permission.PROPOSE_POLICY, kind=Kind.POLICY)
-def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reason: str, simulated: str) -> PolicyVersion:
+def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reason: str, seen: Preview) -> PolicyVersion:
     if actor.user is None:
         raise Refusal("A policy acts under the rights of whoever proposed it, so somebody has to.")
     policy = locked(policy)
@@ -86,7 +86,7 @@ def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reaso
         subject_type=SUBJECT,
         subject_id=version.pk,
         subject_label=version.label,
-        content=content_of(version, acting, simulated),
+        content=content_of(version, acting, seen),
         content_hash=content_hash,
         reason=version.reason,
         requested_by=actor.user,
@@ -145,7 +145,7 @@ def retire_policy(event: Draft, *, actor: Actor, policy: Policy, reason: str) ->
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
 
 
-def content_of(version: PolicyVersion, acting: PolicyVersion | None, simulated: str) -> dict[str, Any]:
+def content_of(version: PolicyVersion, acting: PolicyVersion | None, seen: Preview) -> dict[str, Any]:
     """What an approver agrees to."""
     return {
         "asks": f"Let {version.policy.name} act as version {version.number} says",
@@ -154,7 +154,8 @@ def content_of(version: PolicyVersion, acting: PolicyVersion | None, simulated: 
         "changes": changes(acting.document if acting else None, version.document),
         "replaces": f"version {acting.number}" if acting else "",
         "under_the_rights_of": version.proposed_by.label,
-        "would_have_changed": simulated,
+        "would_have_changed": seen.words,
+        "simulation": seen.simulation,
         "running_work": "What the version before has launched goes on, and is not launched again.",
         "document": version.document,
     }

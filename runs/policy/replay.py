@@ -34,10 +34,17 @@ class Difference:
     kept: Kept
     now: Decided
 
-    @property
-    def points(self) -> tuple[int, int]:
-        """Configurations chosen then, and by this version."""
-        return sum(entry["is_chosen"] for entry in self.kept.candidates), len(self.now.chosen)
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "decision_id": self.kept.id,
+            "number": self.kept.number,
+            "outcome_then": self.kept.outcome,
+            "outcome_now": self.now.outcome.value,
+            "launches_then": sum(entry["is_chosen"] for entry in self.kept.candidates),
+            "launches_now": len(self.now.chosen),
+            "words_then": self.kept.words,
+            "words_now": self.now.words,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,19 @@ class Replay:
     @property
     def different(self) -> int:
         return self.count - self.same - self.unread
+
+    def as_json(self) -> dict[str, Any]:
+        """What pages, requests and the API say of it."""
+        return {
+            "decisions": self.count,
+            "different": self.different,
+            "unread": self.unread,
+            "acted_then": self.acted[0],
+            "acted_now": self.acted[1],
+            "gpu_ms_then": self.gpu_ms[0],
+            "gpu_ms_now": self.gpu_ms[1],
+            "changed": [difference.as_json() for difference in self.differences],
+        }
 
 
 def replay(policy: Policy, decisions: Iterable[Kept], *, shown: int = 50) -> Replay:
@@ -79,14 +99,18 @@ def replay(policy: Policy, decisions: Iterable[Kept], *, shown: int = 50) -> Rep
     return Replay(count, same, tuple(differences), (acted[0], acted[1]), (gpu_ms[0], gpu_ms[1]), unread)
 
 
-def in_words(found: Replay, weeks: int) -> str:
-    """One or two sentences for whoever decides."""
+def in_words(found: Replay, weeks: int, *, is_cut: bool = False) -> str:
+    """One or two sentences for whoever decides. `is_cut`: there were more, and these are the newest."""
+    span = f"in the last {plural(weeks, 'week', 'weeks')}"
     if not found.count:
-        return f"Nothing was decided in the last {plural(weeks, 'week', 'weeks')}, so there is nothing to hold it against."
-    other = f"{found.different:,} would have been others" if found.different else "none would have been another"
-    was = f"Of {plural(found.count, 'decision', 'decisions')} in the last {plural(weeks, 'week', 'weeks')} {other}."
+        return f"Nothing was decided {span}, so there is nothing to hold it against."
+    others = "1 would have been another" if found.different == 1 else f"{found.different:,} would have been others"
+    of = f"{'the newest ' if is_cut else ''}{plural(found.count, 'decision', 'decisions')}"
     would = f"It would have acted {plural(found.acted[1], 'time', 'times')} instead of {found.acted[0]:,}"
-    return f"{was} {would}, and reserved at most {gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}."
+    return (
+        f"Of {of} {span} {others if found.different else 'none would have been another'}. {would}, and reserved at most "
+        f"{gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}."
+    )
 
 
 def _is_same(kept: Kept, now: Decided) -> bool:

@@ -2,13 +2,13 @@
 
 import itertools
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, When, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, F, Q, QuerySet, Sum, Window
+from django.db.models.functions import Greatest, RowNumber
 from django.utils import timezone
 
 from runs.lifecycle import TERMINAL
@@ -16,16 +16,19 @@ from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
-from runs.policy.replay import Kept, Replay, in_words, replay
+from runs.policy.replay import Kept, in_words, replay
 from runs.queries.policy_names import name_faults
 from workspaces import kept_query
 from workspaces.checklist import fact_checks
 from workspaces.queries.paging import Page, newest_first
 
 WEEKS = 4  # that a simulation looks back
-MOST_REPLAYED = 10_000
+MOST_REPLAYED, MOST_WAITED_FOR = 10_000, 1_000  # by the API; and where somebody waits at a screen
 FLAPPING = 6  # decisions that change between acting and not each time
 STANDS_STILL_DAYS = 14
+BULKY = ("facts", "checks", "candidates")  # of a decision: only its own page and a simulation read them
+# What a run uses in GPU milliseconds: what is held for it, which is nothing once it has ended, or what it has spent.
+USED_GPU_MS = Greatest("reserved_gpu_ms", "spent_gpu_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,9 @@ def policy_rows(limit: int = 200) -> list[PolicyRow]:
     if not policies:
         return []
     keys = [policy.pk for policy in policies]
-    open_versions = PolicyVersion.objects.filter(policy__in=keys, status__in=("active", "proposed")).select_related("proposed_by")
-    versions = {(version.policy_id, version.status): version for version in open_versions}
+    versions = standing_versions(policies)
     nth = Window(RowNumber(), partition_by=[F("policy")], order_by=F("number").desc())
-    newest = Decision.objects.filter(policy__in=keys).defer("facts", "candidates", "checks").annotate(nth=nth).filter(nth__lte=FLAPPING)
+    newest = Decision.objects.filter(policy__in=keys).defer(*BULKY).annotate(nth=nth).filter(nth__lte=FLAPPING)
     decided: dict[Any, list[Decision]] = {}
     for decision in newest.order_by("policy", "nth"):
         decided.setdefault(decision.policy_id, []).append(decision)
@@ -62,6 +64,20 @@ def policy_rows(limit: int = 200) -> list[PolicyRow]:
         _row(policy, versions.get((policy.pk, "active")), versions.get((policy.pk, "proposed")), decided.get(policy.pk, []))
         for policy in policies
     ]
+
+
+Standing = tuple[uuid.UUID, str]  # a policy, and what its version is: active or proposed
+
+
+def standing_versions(policies: Collection[Policy]) -> dict[Standing, PolicyVersion]:
+    """Of each policy the version that acts and the one that waits for a decision."""
+    rows = kept_query.rows(
+        PolicyVersion,
+        policy__in=[policy.pk for policy in policies],
+        status__in=["active", "proposed"],
+        related=("proposed_by", "decided_by"),
+    )
+    return {(row.policy_id, row.status): row for row in rows}
 
 
 def failing() -> list[PolicyRow]:
@@ -111,17 +127,23 @@ class PolicyPage:
 
 
 def policy_page(policy: Policy) -> PolicyPage:
-    versions = list(policy.versions.select_related("proposed_by", "decided_by").order_by("-number")[:50])
-    acting = next((version for version in versions if version.status == "active"), None)
-    waiting = next((version for version in versions if version.status == "proposed"), None)
-    newest = list(policy.decisions.defer("facts", "candidates", "checks").order_by("-number")[:FLAPPING])
-    runs = Run.objects.filter(sweep__decision__policy=policy)
-    is_open = ~Q(status__in=sorted(TERMINAL))
-    used = Case(When(is_open, then=F("reserved_gpu_ms")), default=F("spent_gpu_ms"))
-    sums = runs.aggregate(spent=Sum(used), count=Count("pk"), open=Count("pk", filter=is_open))
-    row = _row(policy, acting, waiting, newest)
+    versions = kept_query.rows(PolicyVersion, policy=policy, related=("proposed_by", "decided_by"), order_by=("-number",), limit=50)
+    standing = standing_versions([policy])
+    acting, waiting = standing.get((policy.pk, "active")), standing.get((policy.pk, "proposed"))
+    sums = next(iter(kept_query.ask(_used, policy=policy.pk)), {"used": 0, "count": 0, "open": 0})
+    row = _row(policy, acting, waiting, kept_query.ask(_newest, policy=policy.pk))
     shown = acting or waiting
-    return PolicyPage(row, versions, lines_of(shown.document) if shown else [], int(sums["spent"] or 0), sums["count"], sums["open"])
+    return PolicyPage(row, versions, lines_of(shown.document) if shown else [], int(sums["used"] or 0), sums["count"], sums["open"])
+
+
+def _newest(policy: Any) -> "QuerySet[Decision]":
+    return Decision.objects.filter(policy=policy).defer(*BULKY).order_by("-number")[:FLAPPING]
+
+
+def _used(policy: Any) -> "QuerySet[Any, Any]":
+    runs = Run.objects.filter(sweep__decision__policy=policy).order_by().values("sweep__decision__policy")
+    is_open = ~Q(status__in=sorted(TERMINAL))
+    return runs.annotate(used=Sum(USED_GPU_MS), count=Count("pk"), open=Count("pk", filter=is_open)).values("used", "count", "open")
 
 
 def list_policies(*, cursor: str = "", size: int = 50) -> Page[Policy]:
@@ -143,7 +165,7 @@ def spent_on(decision: Decision) -> tuple[Sweep | None, int]:
 
 def page_of_decisions(policy: Policy, *, outcome: str = "", cursor: str = "", size: int = 50) -> Page[Decision]:
     """Newest first, without what each rests on. Raises BadCursor."""
-    rows = policy.decisions.select_related("policy", "version").defer("facts", "checks", "candidates", "version__document")
+    rows = policy.decisions.select_related("policy", "version").defer(*BULKY, "version__document")
     return newest_first(rows.filter(outcome=outcome) if outcome else rows, cursor=cursor, size=size)
 
 
@@ -207,33 +229,31 @@ def decision_page(decision: Decision) -> DecisionPage:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A document beside the version that acts. `faults` say why it is not taken; then there is no `replay`."""
+    """A document beside the version that acts. `faults` say why it is not taken; where it cannot be read there is no `simulation`
+    (`runs.policy.replay.Replay.as_json`). `words` say in a sentence or two what that found."""
 
     faults: tuple[str, ...]
     changes: list[str]
-    replay: Replay | None
     since: datetime
-    weeks: int = WEEKS
-
-    @property
-    def words(self) -> str:
-        return in_words(self.replay, self.weeks) if self.replay else ""
+    simulation: dict[str, Any] | None = None
+    words: str = ""
 
 
-def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, now: datetime | None = None) -> Preview:
-    """What `document` would have decided on every decision of the last weeks. It writes nothing."""
+def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MOST_REPLAYED, now: datetime | None = None) -> Preview:
+    """What `document` would have decided on the decisions of the last weeks, the newest `most` of them. It writes nothing, and takes milliseconds for
+    each: nothing that a page should ask when it is looked at."""
     acting = policy.versions.filter(status="active").first()
     since = (now or timezone.now()) - timedelta(weeks=weeks)
     lines = changes(acting.document if acting else None, document)
     try:
         read = read_policy(document)
     except BadPolicy as fault:
-        return Preview(fault.faults, lines, None, since, weeks)
-    faults = name_faults(read)
-    return Preview(tuple(faults), lines, replay(read, kept_since(policy, since)), since, weeks)
+        return Preview(fault.faults, lines, since)
+    found = replay(read, kept_since(policy, since, most))
+    return Preview(tuple(name_faults(read)), lines, since, found.as_json(), in_words(found, weeks, is_cut=found.count == most))
 
 
-def kept_since(policy: Policy, since: datetime) -> Iterator[Kept]:
-    rows: QuerySet[Decision] = policy.decisions.filter(created_at__gte=since).order_by("-number")[:MOST_REPLAYED]
+def kept_since(policy: Policy, since: datetime, most: int) -> Iterator[Kept]:
+    rows: QuerySet[Decision] = policy.decisions.filter(created_at__gte=since).order_by("-number")[:most]
     for row in rows.iterator(chunk_size=500):
         yield Kept(row.public_id, row.number, row.outcome, row.words, row.candidates, row.gpu_ms, row.facts)

@@ -16,7 +16,7 @@ from runs.policy.catalogue import catalogue
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.starters import STARTERS
-from runs.queries.policy import decision_page, page_of_decisions, policy_page, policy_rows, preview
+from runs.queries.policy import MOST_WAITED_FOR, decision_page, page_of_decisions, policy_page, policy_rows, preview
 from workspaces.audit import Refusal
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Approval, NotFound
@@ -24,6 +24,7 @@ from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
 from workspaces.views.form_page import form_page
 
+DECISIONS = 25  # on a page
 # Verb of an address -> command, title, button, what it means.
 HANDS = {
     "pause": (
@@ -45,9 +46,9 @@ def policy(request: PageRequest, policy: str) -> HttpResponseBase:
     outcome = request.GET.get("outcome", "")
     outcome = outcome if outcome in list(Outcome) else ""
     try:
-        decisions = page_of_decisions(found, outcome=outcome, cursor=request.GET.get("after", "")[:300])
+        decisions = page_of_decisions(found, outcome=outcome, cursor=request.GET.get("after", "")[:300], size=DECISIONS)
     except BadCursor:
-        decisions = page_of_decisions(found, outcome=outcome)
+        decisions = page_of_decisions(found, outcome=outcome, size=DECISIONS)
     context = {
         "policy": found,
         "page": policy_page(found),
@@ -90,7 +91,7 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
             form.fields["reason"].required = False
         status = 422
         if form.is_valid() and is_check:
-            status, seen = 200, preview(found, form.cleaned_data["document"])
+            status, seen = 200, preview(found, form.cleaned_data["document"], most=MOST_WAITED_FOR)
         elif form.is_valid():
             try:
                 version = propose_version(actor=request.actor, policy=found, **form.cleaned_data)
@@ -106,20 +107,23 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
 
 
 def policy_version(request: PageRequest, policy: str, number: str) -> HttpResponseBase:
-    """One version: what it says, how it differs, what it would have changed, and who decided."""
+    """One version: what it says, how it differs, what it would have changed as that was found when it was proposed, and who decided."""
     found = Policy.objects.find(policy)
     version = _version(found, number)
     before = (
         found.versions.filter(number__lt=version.number, decided_at__isnull=False).exclude(status="refused").order_by("-number").first()
     )
+    approval = Approval.objects.filter(subject_id=version.pk).order_by("-created_at").first()
+    asked = approval.content if approval is not None else {}
     context = {
         "policy": found,
         "version": version,
         "before": before,
         "lines": lines_of(version.document),
         "changes": changes(before.document, version.document) if before else [],
-        "seen": preview(found, version.document) if version.status in ("proposed", "active") else None,
-        "approval": Approval.objects.filter(subject_id=version.pk).order_by("-created_at").first(),
+        "simulation": asked.get("simulation"),
+        "words": asked.get("would_have_changed", ""),
+        "approval": approval,
     }
     return render(request, "runs/policy_version.html", context)
 

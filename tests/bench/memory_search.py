@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import django
@@ -22,8 +23,10 @@ from django.db import connection  # noqa: E402
 from labsite.owner import as_owner  # noqa: E402
 from runs.queries.memory import searched, similar  # noqa: E402
 from tests.factories import make_workspace  # noqa: E402
+from tests.targets import judged, leave  # noqa: E402
 from workspaces import scope  # noqa: E402
 
+P95_MS = 100.0
 FILL = """
 INSERT INTO runs_memoryentry (id, workspace_id, thread, revision, scope, kind, collection, title, text, configuration, content_hash, trust,
     author_kind, review_comment, withdrawn_reason, reviewed_at)
@@ -54,16 +57,21 @@ def main() -> None:
         say("similar configuration", [timed(lambda: similar({"rate": 0.42, "net": "wide"})) for _ in range(20)])
 
 
-def timed(act: object) -> float:
+def timed(act: Callable[[], object]) -> float:
     began = time.perf_counter()
-    act()  # type: ignore[operator]  # a closure without arguments
+    act()
     return (time.perf_counter() - began) * 1000
 
 
 def say(name: str, spans: list[float]) -> None:
     spans.sort()
-    print(f"{name}: median {statistics.median(spans):.1f} ms, p95 {spans[int(len(spans) * 0.95) - 1]:.1f} ms of {len(spans)}", flush=True)
+    p95 = spans[int(len(spans) * 0.95) - 1]
+    verdict = judged(name, p95 < P95_MS)
+    print(
+        f"{name}: median {statistics.median(spans):.1f} ms, p95 {p95:.1f} ms of {len(spans)}   target {P95_MS:.0f}: {verdict}", flush=True
+    )
 
 
 if __name__ == "__main__":
     main()
+    leave()

@@ -213,7 +213,9 @@ def test_an_unchanged_version_gives_every_decision_again_and_another_says_where_
     assert other.acted[0] == sum(entry.outcome == "acts" for entry in kept)
     assert other.acted[1] >= other.acted[0], "less at once fits more often"
     assert other.gpu_ms[1] < other.gpu_ms[0]
-    assert {difference.points for difference in other.differences} <= {(6, 2), (0, 2)}
+    changed = other.as_json()["changed"]
+    assert {(one["launches_then"], one["launches_now"]) for one in changed} <= {(6, 2), (0, 2)}
+    assert len(changed) == other.different
     assert replay(policy, [Kept("d", 1, "acts", "", [], None, {"form": 0})]).unread == 1
 
 
