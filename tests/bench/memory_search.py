@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import django
@@ -36,7 +37,7 @@ SELECT gen_random_uuid(), %s, gen_random_uuid(), 1, 'workspace', 'finding', 'ope
     jsonb_build_object('rate', (i %% 100) / 100.0, 'net', CASE WHEN i %% 2 = 0 THEN 'wide' ELSE 'deep' END), repeat('0', 64),
     (ARRAY['unreviewed','unreviewed','unreviewed','unreviewed','unreviewed','unreviewed','observed','confirmed','durable','withdrawn'])[1 + i %% 10],
     'import', '', '', now()
-FROM generate_series(1, %s) i
+FROM generate_series(1::bigint, %s) i
 """
 
 
@@ -53,7 +54,7 @@ def main() -> None:
             "two words": [f"word{number * 7 % 300} word{number * 41 % 2000}" for number in range(100)],
             "a word that every entry has": ["common"] * 100,
         }.items():
-            say(name, [timed(lambda text=text: searched(text)) for text in texts])
+            say(name, [timed(partial(searched, text)) for text in texts])
         say("similar configuration", [timed(lambda: similar({"rate": 0.42, "net": "wide"})) for _ in range(20)])
 
 
