@@ -1,13 +1,17 @@
 """What the group tries to improve, and how far it is."""
 
 from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any
 
 from django.db.models import Max, Min, QuerySet
 from django.db.models.functions import TruncHour
 
 from runs.models import Evaluation
 from runs.queries.home_scores import Board
-from runs.queries.scoreboard import FINITE, scores_under
+from runs.queries.scoreboard import FINITE
+from runs.queries.standing import standing
+from workspaces import kept_query
 from workspaces.models import Contract, Objective
 from workspaces.units import number
 
@@ -58,11 +62,11 @@ def trend_of(contract: Contract) -> list[float]:
     """The best score as it stood hour after hour."""
     higher = contract.direction == Contract.Direction.MAXIMIZE
     found: list[float] = []
-    for best in _best_by_hour(contract, higher):
+    for (best,) in kept_query.ask(_best_by_hour, higher, benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric):
         found.append((max if higher else min)(best, found[-1]) if found else best)
     return found[-TREND_POINTS:]
 
 
-def _best_by_hour(contract: Contract, higher: bool) -> "QuerySet[Evaluation, float]":
-    scores = scores_under(contract).filter(FINITE).order_by().annotate(hour=TruncHour("created_at")).values("hour")
-    return scores.annotate(best=(Max if higher else Min)("value")).order_by("hour").values_list("best", flat=True)
+def _best_by_hour(higher: bool, **of: Any) -> "QuerySet[Any, Any]":
+    hours = standing().filter(FINITE, **of).order_by().annotate(hour=TruncHour("created_at", tzinfo=UTC)).values("hour")
+    return hours.annotate(best=(Max if higher else Min)("value")).order_by("hour").values_list("best")

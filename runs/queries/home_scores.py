@@ -109,17 +109,19 @@ def _best(contract: Contract, tally: dict[str, Any]) -> tuple[float | None, floa
 
 def _leaders(best: dict[Contract, tuple[float | None, float | None]]) -> dict[tuple[uuid.UUID, float | None], Evaluation]:
     """By contract and value the earliest score that has it: of equal ones that one leads."""
-    wanted = Q()
-    for contract, values in best.items():
-        known = {value for value in values if value is not None}
-        if known:
-            wanted |= Q(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric, value__in=known)
-    if not wanted:
+    values = {value for pair in best.values() for value in pair if value is not None}
+    if not values:
         return {}
-    rows = standing().filter(wanted).select_related("run").only(*SCORE)
-    return {
-        (row.contract_id, row.value): row for row in rows.order_by("contract", "value", "created_at", "pk").distinct("contract", "value")
-    }
+    rows = kept_query.ask(
+        _led, benchmarks=[contract.benchmark_id for contract in best], contracts=[contract.pk for contract in best], values=[*values]
+    )
+    return {(row.contract_id, row.value): row for row in rows}
+
+
+def _led(benchmarks: Any, contracts: Any, values: Any) -> "QuerySet[Evaluation]":
+    """The value of one contract may be another's too; nobody asks for that one."""
+    rows = standing().filter(benchmark=benchmarks, contract=contracts, metric=F("contract__metric"), value=values)
+    return rows.select_related("run").only(*SCORE).order_by("contract", "value", "created_at", "pk").distinct("contract", "value")
 
 
 def _of_leaders(measured: Any, makers: Any) -> "QuerySet[Artifact]":
