@@ -22,7 +22,7 @@ from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.member import remove_member
-from workspaces.models import Approval, AuditEvent, Membership, User
+from workspaces.models import Approval, AuditEvent, Membership, Notification, User
 
 LEARNER = b"""
 import json
@@ -278,3 +278,18 @@ def test_hostile_text_stays_text_on_every_page(laboratory: Laboratory) -> None:
         page = other.get(f"/workspaces/lab/{path}")
         assert page.status_code == 200, path
         assert "<script>alert" not in page.content.decode(), path
+
+
+def test_a_policy_that_tells_people_tells_them_once(laboratory: Laboratory) -> None:
+    document = {"trigger": {"on": "run_ended"}, "conditions": [], "action": {"do": "notify", "words": "A run has ended."}}
+    with laboratory.opened():
+        approved(laboratory, document, slug="tell")
+        run = launch(laboratory, parameters={"rate": 0.1, "epochs": 1})
+    drive(laboratory, run)
+    for _ in range(2):
+        tick(laboratory)
+    with laboratory.opened():
+        [told] = Notification.objects.filter(cause=Notification.Cause.POLICY_SAYS)
+        assert (told.person, told.subject_label, told.words) == (laboratory.owner.user, "tell", "A run has ended.")
+        assert told.subject_id == Decision.objects.get().pk
+    assert "A run has ended." in client_of(laboratory.owner).get("/workspaces/lab/notifications/").content.decode()
