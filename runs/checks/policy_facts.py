@@ -9,7 +9,7 @@ from django.db.models import Count, F, Q, Sum
 from runs.checks.candidate import candidate_of
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Artifact, Decision, Evaluation, PolicyVersion, QueueItem, Run, Sweep
+from runs.models import Artifact, Decision, Evaluation, PolicyVersion, Promotion, QueueItem, Run, Sweep
 from runs.policy.decide import Outcome
 from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
@@ -144,9 +144,12 @@ def _promotable(policy: Policy, cause: Cause) -> dict[str, Any]:
     artifact = row.subject_artifact if row is not None else None
     if artifact is None or artifact.deleted_at is not None:
         return {}
-    candidate = candidate_of(artifact, ids.same_name(policy.action["name"]))
+    name = ids.same_name(policy.action["name"])
+    candidate = candidate_of(artifact, name)
     contract, standing = candidate.contract, candidate.standing
+    asked = Promotion.objects.filter(name=name, artifact=artifact, status=Promotion.Status.PROPOSED).first()
     return {
+        "missing": (f"A person still has to decide on it: {asked.label}.",) if asked is not None else (),
         "direction": "minimize" if contract is not None and contract.direction == Contract.Direction.MINIMIZE else "maximize",
         "candidate": _measured(artifact, candidate.score),
         "standing": _measured(standing.artifact, candidate.standing_score) if standing is not None else None,

@@ -6,7 +6,7 @@ from datetime import datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs.lifecycle import TERMINAL
 from runs.models import Decision, Evaluation, Policy, PolicyVersion, Promotion, Run, Sweep
@@ -58,8 +58,10 @@ def _sweeps(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[An
 
 
 def _evaluations(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":
+    """Scores of the metric that ranks: those beside it come of the same measurement, which is asked about once."""
     narrowed = _named(trigger, agent="run__agent", benchmark="benchmark")
-    return "evaluation", Evaluation.objects.filter(created_at__gt=since, **narrowed).select_related("run"), "created_at"
+    rows = Evaluation.objects.filter(created_at__gt=since, metric=F("contract__metric"), **narrowed)
+    return "evaluation", rows.select_related("run"), "created_at"
 
 
 def _versions(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":

@@ -11,14 +11,17 @@ from runs.commands.decision import decide_now
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
-from runs.models import Decision, Policy, PolicyVersion, Run, Sweep
+from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import facts_from
 from runs.queries.policy import failing
 from tests.factories import make_member
 from tests.factories_pages import HOSTILE, client_of
+from tests.factories_promotions import make_candidate
+from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
+from tests.factories_submissions import finish
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.member import remove_member
@@ -293,3 +296,40 @@ def test_a_policy_that_tells_people_tells_them_once(laboratory: Laboratory) -> N
         assert (told.person, told.subject_label, told.words) == (laboratory.owner.user, "tell", "A run has ended.")
         assert told.subject_id == Decision.objects.get().pk
     assert "A run has ended." in client_of(laboratory.owner).get("/workspaces/lab/notifications/").content.decode()
+
+
+def test_what_is_measured_twice_is_put_forward_once_and_a_person_decides(laboratory: Laboratory) -> None:
+    document = {
+        "trigger": {"on": "evaluation_scored", "benchmark": "accuracy"},
+        "gate": [{"check": "score_gain", "at_least": 0.05}],
+        "action": {"do": "promote", "name": "champion"},
+    }
+    with laboratory.opened():
+        approved(laboratory, document, slug="put-forward")
+        make_agent_version(laboratory.owner, "judge", code=b"print('judge')\n", kind="evaluate")
+        model = make_candidate(laboratory)
+        for number, value in enumerate((0.8, 0.82)):
+            finish(
+                launch(laboratory, agent="judge", artifacts=(model.pk.hex,), datasets=(), name=f"judged-{number}"),
+                value,
+                others={"recall": 0.5},
+            )
+    tick(laboratory)
+    with laboratory.opened():
+        judged = Decision.objects.filter(cause_label__contains="judged").order_by("number")
+        assert [(row.outcome, row.status) for row in judged] == [("acts", "done"), ("holds", "done")], (
+            "one score each, whatever stands beside it"
+        )
+        assert "A person still has to decide on it" in judged[1].words
+        promotion = Promotion.objects.get()
+        assert (promotion.status, promotion.artifact) == ("proposed", model)
+        asked = Approval.objects.get(subject_id=promotion.pk)
+        decide_approval(actor=approver(laboratory), approval=asked, approves=True, seen_hash=asked.content_hash)
+        better = make_candidate(laboratory, content=b"other weights")
+        finish(launch(laboratory, agent="judge", artifacts=(better.pk.hex,), datasets=(), name="another"), 0.84)
+    tick(laboratory)
+    with laboratory.opened():
+        last = Decision.objects.get(cause_label__contains="another")
+        assert (last.outcome, Promotion.objects.count()) == ("barred", 1), "0.02 ahead where 0.05 are asked for"
+    page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{judged[0].pk.hex}/").content.decode()
+    assert promotion.public_id in page

@@ -12,7 +12,9 @@ from typing import Any
 from labsite.examples.autogo.plan import ARENA, ARENA_JUDGE, FAST_LEARNING, POLICY_RUNNER, SELF_PLAY, SELFPLAY_WORKER
 
 CHAMPION = "champion"
-GENERATIONS = 2  # of the first start; a version that allows more is proposed like any other
+GENERATIONS = (
+    2  # of champions; the first start plays and learns more than once for the first. A version that allows more is proposed like any other
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ NEXT_SWEEP = PolicyPlan(
             "choose": {"rule": "ucb1", "axes": {"learning_rate": [0.0003, 0.001, 0.004]}, "arms": 2},
             "purpose": "Which step learns most from the newest games",
         },
-        "limits": {"decisions": GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
+        "limits": {"decisions": 3 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
     }),
 )  # fmt: skip
 JUDGE = PolicyPlan(
@@ -57,7 +59,7 @@ JUDGE = PolicyPlan(
             "inputs": [{"made_by_cause": "checkpoint", "best": 1}],
             "parameters": {"games": 24},
         },
-        "limits": {"decisions": 2 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
+        "limits": {"decisions": 4 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
     }),
 )  # fmt: skip
 PROMOTE = PolicyPlan(
@@ -68,7 +70,7 @@ PROMOTE = PolicyPlan(
         "trigger": {"on": "evaluation_scored", "benchmark": ARENA.slug, "agent": ARENA_JUDGE.slug},
         "gate": [{"check": "score_gain", "at_least": 0, "sigmas": 1}],
         "action": {"do": "promote", "name": CHAMPION},
-        "limits": {"decisions": 2 * GENERATIONS},
+        "limits": {"decisions": 4 * GENERATIONS},
     }),
 )  # fmt: skip
 NEXT_GAMES = PolicyPlan(

@@ -101,6 +101,8 @@ def test_two_generations_run_by_themselves_and_each_run_leads_back_to_what_it_re
         assert [entry["label"] for entry in decision.facts["artifacts"]], "the second generation began with the first champion"
         first = champions[0].artifact.name or champions[0].artifact.path
         assert any(not entry["is_chosen"] for entry in decision.candidates), "and says which steps it did not choose"
+        put_forward = Decision.objects.filter(policy__slug=policies.PROMOTE.slug)
+        assert not put_forward.filter(status="failed").exists(), "the arena reports two metrics of one measurement"
         assert not Run.objects.exclude(status="succeeded").exclude(ended_at=None).exists(), told()
     page = client_of(approver).get(f"/workspaces/autogo-main/decisions/{decision.public_id}/").content.decode()
     assert "It acted:" in page
