@@ -92,6 +92,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 "abstract": False,
+                'indexes': [
+                    models.Index(fields=["workspace", "-created_at", "-id"], name="sweep_newest"),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=("workspace", "id"), name="runs_sweep_ws_id"),
+                    workspaces.walls.RowSecurity(name="runs_sweep_scope"),
+                    workspaces.walls.EventDemanded(name="runs_sweep_event"),
+                    workspaces.walls.SameWorkspace(field="benchmark", name="sweep_benchmark_ws"),
+                    workspaces.walls.SameWorkspace(field="agent", name="sweep_agent_ws"),
+                    workspaces.walls.SameWorkspace(field="agent_version", name="sweep_agent_version_ws"),
+                    workspaces.walls.SameWorkspace(field="pool", name="sweep_pool_ws"),
+                    models.UniqueConstraint(fields=("workspace", "number"), name="sweep_number_once"),
+                    models.CheckConstraint(condition=models.Q(("members__gte", 1)), name="sweep_has_members"),
+                ],
             },
         ),
         migrations.AddField(
@@ -126,45 +140,5 @@ class Migration(migrations.Migration):
                 ),
                 name="run_sweep_member",
             ),
-        ),
-        migrations.AddIndex(
-            model_name="sweep",
-            index=models.Index(fields=["workspace", "-created_at", "-id"], name="sweep_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=models.UniqueConstraint(fields=("workspace", "id"), name="runs_sweep_ws_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.RowSecurity(name="runs_sweep_scope"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.EventDemanded(name="runs_sweep_event"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.SameWorkspace(field="benchmark", name="sweep_benchmark_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.SameWorkspace(field="agent", name="sweep_agent_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.SameWorkspace(field="agent_version", name="sweep_agent_version_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=workspaces.walls.SameWorkspace(field="pool", name="sweep_pool_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=models.UniqueConstraint(fields=("workspace", "number"), name="sweep_number_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="sweep",
-            constraint=models.CheckConstraint(condition=models.Q(("members__gte", 1)), name="sweep_has_members"),
         ),
     ]

@@ -86,6 +86,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', '-last_at', '-id'], name='failuregroup_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_failuregroup_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_failuregroup_scope'),
+                    workspaces.walls.EventDemanded(name='runs_failuregroup_event'),
+                    workspaces.walls.SameWorkspace(field='agent', name='failuregroup_agent_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'agent', 'fingerprint'), name='failuregroup_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -100,6 +110,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'group', '-created_at'], name='failure_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_failure_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_failure_scope'),
+                    workspaces.walls.EventDemanded(name='runs_failure_event'),
+                    workspaces.walls.SameWorkspace(field='group', name='failure_group_ws'),
+                    workspaces.walls.SameWorkspace(field='run', name='failure_run_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'run'), name='failure_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -114,6 +135,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_pooldemand_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_pooldemand_scope'),
+                    workspaces.walls.SameWorkspace(field='pool', name='pooldemand_pool_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'pool'), name='pooldemand_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -127,91 +154,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_queuehold_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_queuehold_scope'),
+                    workspaces.walls.EventDemanded(name='runs_queuehold_event'),
+                    models.UniqueConstraint(fields=('workspace',), name='queuehold_once'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='failuregroup',
-            index=models.Index(fields=['workspace', '-last_at', '-id'], name='failuregroup_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='failuregroup',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_failuregroup_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='failuregroup',
-            constraint=workspaces.walls.RowSecurity(name='runs_failuregroup_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='failuregroup',
-            constraint=workspaces.walls.EventDemanded(name='runs_failuregroup_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='failuregroup',
-            constraint=workspaces.walls.SameWorkspace(field='agent', name='failuregroup_agent_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='failuregroup',
-            constraint=models.UniqueConstraint(fields=('workspace', 'agent', 'fingerprint'), name='failuregroup_once'),
-        ),
-        migrations.AddIndex(
-            model_name='failure',
-            index=models.Index(fields=['workspace', 'group', '-created_at'], name='failure_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_failure_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=workspaces.walls.RowSecurity(name='runs_failure_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=workspaces.walls.EventDemanded(name='runs_failure_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=workspaces.walls.SameWorkspace(field='group', name='failure_group_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=workspaces.walls.SameWorkspace(field='run', name='failure_run_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='failure',
-            constraint=models.UniqueConstraint(fields=('workspace', 'run'), name='failure_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='pooldemand',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_pooldemand_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='pooldemand',
-            constraint=workspaces.walls.RowSecurity(name='runs_pooldemand_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='pooldemand',
-            constraint=workspaces.walls.SameWorkspace(field='pool', name='pooldemand_pool_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='pooldemand',
-            constraint=models.UniqueConstraint(fields=('workspace', 'pool'), name='pooldemand_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='queuehold',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_queuehold_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='queuehold',
-            constraint=workspaces.walls.RowSecurity(name='runs_queuehold_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='queuehold',
-            constraint=workspaces.walls.EventDemanded(name='runs_queuehold_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='queuehold',
-            constraint=models.UniqueConstraint(fields=('workspace',), name='queuehold_once'),
         ),
         migrations.AddIndex(
             model_name='attempt',

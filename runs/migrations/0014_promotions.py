@@ -42,6 +42,22 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', '-created_at', '-id'], name='promotion_newest'),
+                    models.Index(fields=['workspace', 'name', '-created_at'], name='promotion_by_name'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_promotion_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_promotion_scope'),
+                    workspaces.walls.EventDemanded(name='runs_promotion_event'),
+                    workspaces.walls.SameWorkspace(field='artifact', name='promotion_artifact_ws'),
+                    workspaces.walls.SameWorkspace(field='evaluation', name='promotion_evaluation_ws'),
+                    workspaces.walls.SameWorkspace(field='supersedes', name='promotion_supersedes_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'number'), name='promotion_number_once'),
+                    models.UniqueConstraint(condition=models.Q(('status', 'promoted')), fields=('workspace', 'name'), name='promotion_one_stands'),
+                    models.UniqueConstraint(condition=models.Q(('status', 'proposed')), fields=('workspace', 'name', 'artifact'), name='promotion_proposed_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('status', 'promoted'), _negated=True), models.Q(('decided_at__isnull', False), ('statement__isnull', False)), _connector='OR'), name='promotion_is_signed'),
+                ],
             },
         ),
         migrations.AddField(
@@ -71,53 +87,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='artifact',
             constraint=models.CheckConstraint(condition=models.Q(('removed_at', None), ('deleted_at__isnull', False), _connector='OR'), name='artifact_deleted_before_removed'),
-        ),
-        migrations.AddIndex(
-            model_name='promotion',
-            index=models.Index(fields=['workspace', '-created_at', '-id'], name='promotion_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='promotion',
-            index=models.Index(fields=['workspace', 'name', '-created_at'], name='promotion_by_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_promotion_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=workspaces.walls.RowSecurity(name='runs_promotion_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=workspaces.walls.EventDemanded(name='runs_promotion_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=workspaces.walls.SameWorkspace(field='artifact', name='promotion_artifact_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=workspaces.walls.SameWorkspace(field='evaluation', name='promotion_evaluation_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=workspaces.walls.SameWorkspace(field='supersedes', name='promotion_supersedes_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=models.UniqueConstraint(fields=('workspace', 'number'), name='promotion_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'promoted')), fields=('workspace', 'name'), name='promotion_one_stands'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'proposed')), fields=('workspace', 'name', 'artifact'), name='promotion_proposed_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='promotion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'promoted'), _negated=True), models.Q(('decided_at__isnull', False), ('statement__isnull', False)), _connector='OR'), name='promotion_is_signed'),
         ),
     ]

@@ -36,6 +36,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(condition=models.Q(('ended_at', None)), fields=['workspace', 'next_at'], name='contractcheck_due'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_contractcheck_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_contractcheck_scope'),
+                    workspaces.walls.EventDemanded(name='runs_contractcheck_event'),
+                    workspaces.walls.SameWorkspace(field='contract', name='contractcheck_contract_ws'),
+                    workspaces.walls.SameWorkspace(field='reference', name='contractcheck_reference_ws'),
+                    models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('workspace', 'contract'), name='contractcheck_one_stands'),
+                    models.CheckConstraint(condition=models.Q(('interval_days__gte', 1), ('interval_days__lte', 366)), name='contractcheck_interval'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -54,70 +66,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_checkresult_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_checkresult_scope'),
+                    workspaces.walls.EventDemanded(name='runs_checkresult_event'),
+                    workspaces.walls.SameWorkspace(field='contract_check', name='checkresult_contract_check_ws'),
+                    workspaces.walls.SameWorkspace(field='run', name='checkresult_run_ws'),
+                    workspaces.walls.SameWorkspace(field='evaluation', name='checkresult_evaluation_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'contract_check', 'number'), name='checkresult_number_once'),
+                    models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('workspace', 'contract_check'), name='checkresult_one_runs'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='contractcheck',
-            index=models.Index(condition=models.Q(('ended_at', None)), fields=['workspace', 'next_at'], name='contractcheck_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_contractcheck_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=workspaces.walls.RowSecurity(name='runs_contractcheck_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=workspaces.walls.EventDemanded(name='runs_contractcheck_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=workspaces.walls.SameWorkspace(field='contract', name='contractcheck_contract_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=workspaces.walls.SameWorkspace(field='reference', name='contractcheck_reference_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('workspace', 'contract'), name='contractcheck_one_stands'),
-        ),
-        migrations.AddConstraint(
-            model_name='contractcheck',
-            constraint=models.CheckConstraint(condition=models.Q(('interval_days__gte', 1), ('interval_days__lte', 366)), name='contractcheck_interval'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_checkresult_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=workspaces.walls.RowSecurity(name='runs_checkresult_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=workspaces.walls.EventDemanded(name='runs_checkresult_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=workspaces.walls.SameWorkspace(field='contract_check', name='checkresult_contract_check_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=workspaces.walls.SameWorkspace(field='run', name='checkresult_run_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=workspaces.walls.SameWorkspace(field='evaluation', name='checkresult_evaluation_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=models.UniqueConstraint(fields=('workspace', 'contract_check', 'number'), name='checkresult_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkresult',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('workspace', 'contract_check'), name='checkresult_one_runs'),
         ),
     ]

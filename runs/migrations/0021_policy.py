@@ -36,6 +36,13 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'policies',
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_policy_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_policy_scope'),
+                    workspaces.walls.EventDemanded(name='runs_policy_event'),
+                    workspaces.walls.SameWorkspace(field='benchmark', name='policy_benchmark_ws'),
+                    models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Replace('slug', models.Value('_'), models.Value('-')), name='policy_slug'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -58,6 +65,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_policyversion_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_policyversion_scope'),
+                    workspaces.walls.EventDemanded(name='runs_policyversion_event'),
+                    workspaces.walls.SameWorkspace(field='policy', name='policyversion_policy_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'policy', 'number'), name='policyversion_number_once'),
+                    models.UniqueConstraint(condition=models.Q(('status', 'active')), fields=('workspace', 'policy'), name='policyversion_one_acts'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -85,87 +100,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'policy', '-created_at'], name='decision_newest'),
+                    models.Index(condition=models.Q(('status', 'acting')), fields=['workspace', 'status'], name='decision_acting'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_decision_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_decision_scope'),
+                    workspaces.walls.EventDemanded(name='runs_decision_event'),
+                    workspaces.walls.SameWorkspace(field='policy', name='decision_policy_ws'),
+                    workspaces.walls.SameWorkspace(field='version', name='decision_version_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'policy', 'number'), name='decision_number_once'),
+                    models.UniqueConstraint(fields=('workspace', 'policy', 'cause_type', 'cause_id'), name='decision_once_a_cause'),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_policy_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=workspaces.walls.RowSecurity(name='runs_policy_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=workspaces.walls.EventDemanded(name='runs_policy_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=workspaces.walls.SameWorkspace(field='benchmark', name='policy_benchmark_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=models.UniqueConstraint(models.F('workspace'), django.db.models.functions.text.Replace('slug', models.Value('_'), models.Value('-')), name='policy_slug'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_policyversion_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=workspaces.walls.RowSecurity(name='runs_policyversion_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=workspaces.walls.EventDemanded(name='runs_policyversion_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=workspaces.walls.SameWorkspace(field='policy', name='policyversion_policy_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=models.UniqueConstraint(fields=('workspace', 'policy', 'number'), name='policyversion_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'active')), fields=('workspace', 'policy'), name='policyversion_one_acts'),
-        ),
-        migrations.AddIndex(
-            model_name='decision',
-            index=models.Index(fields=['workspace', 'policy', '-created_at'], name='decision_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='decision',
-            index=models.Index(condition=models.Q(('status', 'acting')), fields=['workspace', 'status'], name='decision_acting'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_decision_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=workspaces.walls.RowSecurity(name='runs_decision_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=workspaces.walls.EventDemanded(name='runs_decision_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=workspaces.walls.SameWorkspace(field='policy', name='decision_policy_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=workspaces.walls.SameWorkspace(field='version', name='decision_version_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.UniqueConstraint(fields=('workspace', 'policy', 'number'), name='decision_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.UniqueConstraint(fields=('workspace', 'policy', 'cause_type', 'cause_id'), name='decision_once_a_cause'),
         ),
         migrations.AddField(
             model_name='sweep',

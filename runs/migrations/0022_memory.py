@@ -107,6 +107,22 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'memory entries',
                 'abstract': False,
+                'indexes': [
+                    models.Index(condition=models.Q(('superseded_at', None)), fields=['workspace', 'trust', '-created_at', '-id'], name='memoryentry_newest'),
+                    models.Index(condition=models.Q(('superseded_at', None)), fields=['workspace', 'collection', 'trust', '-created_at'], name='memoryentry_collected'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryentry_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_memoryentry_scope'),
+                    workspaces.walls.EventDemanded(name='runs_memoryentry_event'),
+                    workspaces.walls.SameWorkspace(field='benchmark', name='memoryentry_benchmark_ws'),
+                    workspaces.walls.SameWorkspace(field='agent', name='memoryentry_agent_ws'),
+                    workspaces.walls.SameWorkspace(field='run', name='memoryentry_run_ws'),
+                    workspaces.walls.SameWorkspace(field='policy', name='memoryentry_policy_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'thread', 'revision'), name='memoryentry_revision_once'),
+                    models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('workspace', 'thread'), name='memoryentry_one_stands'),
+                    models.CheckConstraint(condition=models.Q(('trust__in', ('unreviewed', 'withdrawn')), ('reviewed_at__isnull', False), _connector='OR'), name='memoryentry_trust_is_reviewed'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -124,6 +140,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryevidence_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_memoryevidence_scope'),
+                    workspaces.walls.EventDemanded(name='runs_memoryevidence_event'),
+                    workspaces.walls.SameWorkspace(field='entry', name='memoryevidence_entry_ws'),
+                    workspaces.walls.SameWorkspace(field='run', name='memoryevidence_run_ws'),
+                    workspaces.walls.SameWorkspace(field='evaluation', name='memoryevidence_evaluation_ws'),
+                    workspaces.walls.SameWorkspace(field='artifact', name='memoryevidence_artifact_ws'),
+                    workspaces.walls.SameWorkspace(field='dataset_version', name='memoryevidence_dataset_version_ws'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('artifact', None), ('dataset_version', None), ('evaluation', None), ('run__isnull', False)), models.Q(('artifact', None), ('dataset_version', None), ('evaluation__isnull', False), ('run', None)), models.Q(('artifact__isnull', False), ('dataset_version', None), ('evaluation', None), ('run', None)), models.Q(('artifact', None), ('dataset_version__isnull', False), ('evaluation', None), ('run', None)), _connector='OR'), name='memoryevidence_is_one_thing'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -140,123 +167,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', '-created_at', '-id'], name='memoryread_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryread_ws_id'),
+                    workspaces.walls.RowSecurity(name='runs_memoryread_scope'),
+                    workspaces.walls.EventDemanded(name='runs_memoryread_event'),
+                    workspaces.walls.SameWorkspace(field='entry', name='memoryread_entry_ws'),
+                    workspaces.walls.SameWorkspace(field='run', name='memoryread_run_ws'),
+                    workspaces.walls.SameWorkspace(field='decision', name='memoryread_decision_ws'),
+                    models.CheckConstraint(condition=models.Q(('run__isnull', False), ('decision__isnull', False), ('person__isnull', False), _connector='OR'), name='memoryread_has_a_reader'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='memoryentry',
-            index=models.Index(condition=models.Q(('superseded_at', None)), fields=['workspace', 'trust', '-created_at', '-id'], name='memoryentry_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='memoryentry',
-            index=models.Index(condition=models.Q(('superseded_at', None)), fields=['workspace', 'collection', 'trust', '-created_at'], name='memoryentry_collected'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryentry_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.RowSecurity(name='runs_memoryentry_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.EventDemanded(name='runs_memoryentry_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.SameWorkspace(field='benchmark', name='memoryentry_benchmark_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.SameWorkspace(field='agent', name='memoryentry_agent_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.SameWorkspace(field='run', name='memoryentry_run_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=workspaces.walls.SameWorkspace(field='policy', name='memoryentry_policy_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=models.UniqueConstraint(fields=('workspace', 'thread', 'revision'), name='memoryentry_revision_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('workspace', 'thread'), name='memoryentry_one_stands'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryentry',
-            constraint=models.CheckConstraint(condition=models.Q(('trust__in', ('unreviewed', 'withdrawn')), ('reviewed_at__isnull', False), _connector='OR'), name='memoryentry_trust_is_reviewed'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryevidence_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.RowSecurity(name='runs_memoryevidence_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.EventDemanded(name='runs_memoryevidence_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.SameWorkspace(field='entry', name='memoryevidence_entry_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.SameWorkspace(field='run', name='memoryevidence_run_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.SameWorkspace(field='evaluation', name='memoryevidence_evaluation_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.SameWorkspace(field='artifact', name='memoryevidence_artifact_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=workspaces.walls.SameWorkspace(field='dataset_version', name='memoryevidence_dataset_version_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryevidence',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('artifact', None), ('dataset_version', None), ('evaluation', None), ('run__isnull', False)), models.Q(('artifact', None), ('dataset_version', None), ('evaluation__isnull', False), ('run', None)), models.Q(('artifact__isnull', False), ('dataset_version', None), ('evaluation', None), ('run', None)), models.Q(('artifact', None), ('dataset_version__isnull', False), ('evaluation', None), ('run', None)), _connector='OR'), name='memoryevidence_is_one_thing'),
-        ),
-        migrations.AddIndex(
-            model_name='memoryread',
-            index=models.Index(fields=['workspace', '-created_at', '-id'], name='memoryread_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='runs_memoryread_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=workspaces.walls.RowSecurity(name='runs_memoryread_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=workspaces.walls.EventDemanded(name='runs_memoryread_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=workspaces.walls.SameWorkspace(field='entry', name='memoryread_entry_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=workspaces.walls.SameWorkspace(field='run', name='memoryread_run_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=workspaces.walls.SameWorkspace(field='decision', name='memoryread_decision_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='memoryread',
-            constraint=models.CheckConstraint(condition=models.Q(('run__isnull', False), ('decision__isnull', False), ('person__isnull', False), _connector='OR'), name='memoryread_has_a_reader'),
         ),
         migrations.RunSQL(WORDS, DROP_WORDS),
         migrations.RunSQL(SEARCH, "DROP FUNCTION lab_memory_search(text, text, text, integer)"),

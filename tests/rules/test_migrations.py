@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import AddConstraint, AddField, AddIndex, CreateModel
 
 
 @pytest.mark.parametrize("app", ["workspaces", "runs"])
@@ -22,3 +23,20 @@ def test_migrations_are_linear(app: str) -> None:
 def test_migrations_say_what_the_models_say() -> None:
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
     assert MigrationLoader(connection).detect_conflicts() == {}
+
+
+@pytest.mark.parametrize("app", ["workspaces", "runs"])
+def test_what_belongs_to_a_new_model_stands_inside_it(app: str) -> None:
+    """Each constraint and index added by itself renders every model that is related anew, which were 25 of the 50 seconds of a first start."""
+    beside = []
+    for (label, name), migration in MigrationLoader(None, ignore_no_migrations=False).disk_migrations.items():
+        if label != app:
+            continue
+        made = {operation.name_lower for operation in migration.operations if isinstance(operation, CreateModel)}
+        later = {operation.model_name_lower for operation in migration.operations if isinstance(operation, AddField)}
+        beside += [
+            f"{name}: {operation.model_name}"
+            for operation in migration.operations
+            if isinstance(operation, AddConstraint | AddIndex) and operation.model_name.lower() in made - later
+        ]
+    assert beside == [], "move them into the options of CreateModel"

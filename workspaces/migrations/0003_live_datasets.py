@@ -59,6 +59,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 "abstract": False,
+                'indexes': [
+                    models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting"),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=("workspace", "id"), name="workspaces_datasetpiece_ws_id"),
+                    workspaces.walls.RowSecurity(name="workspaces_datasetpiece_scope"),
+                    workspaces.walls.EventDemanded(name="workspaces_datasetpiece_event"),
+                    workspaces.walls.SameWorkspace(field="dataset", name="datasetpiece_dataset_ws"),
+                    workspaces.walls.SameWorkspace(field="blob", name="datasetpiece_blob_ws"),
+                    workspaces.walls.SameWorkspace(field="window", name="datasetpiece_window_ws"),
+                    models.UniqueConstraint(fields=("workspace", "dataset", "number"), name="datasetpiece_number_once"),
+                    models.UniqueConstraint(fields=("workspace", "dataset", "made_by_run_id", "path"), name="datasetpiece_of_run_once"),
+                    models.CheckConstraint(condition=models.Q(("records__gte", 0)), name="datasetpiece_records"),
+                ],
             },
         ),
         migrations.AddField(
@@ -119,45 +133,5 @@ class Migration(migrations.Migration):
                 condition=models.Q(("window_records", None), models.Q(("is_live", True), ("window_records__gte", 1)), _connector="OR"),
                 name="dataset_window_records",
             ),
-        ),
-        migrations.AddIndex(
-            model_name="datasetpiece",
-            index=models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=models.UniqueConstraint(fields=("workspace", "id"), name="workspaces_datasetpiece_ws_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=workspaces.walls.RowSecurity(name="workspaces_datasetpiece_scope"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=workspaces.walls.EventDemanded(name="workspaces_datasetpiece_event"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=workspaces.walls.SameWorkspace(field="dataset", name="datasetpiece_dataset_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=workspaces.walls.SameWorkspace(field="blob", name="datasetpiece_blob_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=workspaces.walls.SameWorkspace(field="window", name="datasetpiece_window_ws"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=models.UniqueConstraint(fields=("workspace", "dataset", "number"), name="datasetpiece_number_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=models.UniqueConstraint(fields=("workspace", "dataset", "made_by_run_id", "path"), name="datasetpiece_of_run_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="datasetpiece",
-            constraint=models.CheckConstraint(condition=models.Q(("records__gte", 0)), name="datasetpiece_records"),
         ),
     ]

@@ -33,6 +33,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'person', '-created_at', '-id'], name='notification_newest'),
+                    models.Index(condition=models.Q(('seen_at', None)), fields=['workspace', 'person'], name='notification_unseen'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_notification_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_notification_scope'),
+                    models.UniqueConstraint(fields=('workspace', 'person', 'cause', 'subject_id'), name='notification_once'),
+                ],
             },
         ),
         migrations.AddField(
@@ -53,25 +62,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='contract',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('period', ''), ('runs_per_person', None)), models.Q(('runs_per_person__gte', 1), ('runs_per_person__isnull', False), models.Q(('period', ''), _negated=True)), _connector='OR'), name='contract_limit_has_period'),
-        ),
-        migrations.AddIndex(
-            model_name='notification',
-            index=models.Index(fields=['workspace', 'person', '-created_at', '-id'], name='notification_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='notification',
-            index=models.Index(condition=models.Q(('seen_at', None)), fields=['workspace', 'person'], name='notification_unseen'),
-        ),
-        migrations.AddConstraint(
-            model_name='notification',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_notification_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='notification',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_notification_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='notification',
-            constraint=models.UniqueConstraint(fields=('workspace', 'person', 'cause', 'subject_id'), name='notification_once'),
         ),
     ]

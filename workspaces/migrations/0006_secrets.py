@@ -38,6 +38,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'name'], name='secret_by_name'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secret_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_secret_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_secret_event'),
+                    models.UniqueConstraint(condition=models.Q(('revoked_at', None)), fields=('workspace', 'name'), name='secret_name_once'),
+                    models.CheckConstraint(condition=models.Q(('revoked_at', None), ('ciphertext', ''), _connector='OR'), name='secret_revoked_is_gone'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -51,6 +61,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretagent_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_secretagent_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_secretagent_event'),
+                    workspaces.walls.SameWorkspace(field='secret', name='secretagent_secret_ws'),
+                    workspaces.walls.SameWorkspace(field='agent', name='secretagent_agent_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'secret', 'agent'), name='secretagent_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -64,6 +82,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretbenchmark_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_secretbenchmark_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_secretbenchmark_event'),
+                    workspaces.walls.SameWorkspace(field='secret', name='secretbenchmark_secret_ws'),
+                    workspaces.walls.SameWorkspace(field='benchmark', name='secretbenchmark_benchmark_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'secret', 'benchmark'), name='secretbenchmark_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -77,6 +103,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretpool_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_secretpool_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_secretpool_event'),
+                    workspaces.walls.SameWorkspace(field='secret', name='secretpool_secret_ws'),
+                    workspaces.walls.SameWorkspace(field='pool', name='secretpool_pool_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'secret', 'pool'), name='secretpool_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -97,6 +131,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'secret', '-created_at', '-id'], name='secretuse_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretuse_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_secretuse_scope'),
+                    workspaces.walls.SameWorkspace(field='secret', name='secretuse_secret_ws'),
+                    workspaces.walls.SameWorkspace(field='agent', name='secretuse_agent_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'attempt_key', 'secret'), name='secretuse_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -113,125 +157,5 @@ class Migration(migrations.Migration):
                 'abstract': False,
                 'constraints': [models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_datakey_ws_id'), workspaces.walls.RowSecurity(name='workspaces_datakey_scope'), workspaces.walls.EventDemanded(name='workspaces_datakey_event'), models.UniqueConstraint(fields=('workspace',), name='datakey_one')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='secret',
-            index=models.Index(fields=['workspace', 'name'], name='secret_by_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='secret',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secret_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='secret',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_secret_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='secret',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_secret_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='secret',
-            constraint=models.UniqueConstraint(condition=models.Q(('revoked_at', None)), fields=('workspace', 'name'), name='secret_name_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='secret',
-            constraint=models.CheckConstraint(condition=models.Q(('revoked_at', None), ('ciphertext', ''), _connector='OR'), name='secret_revoked_is_gone'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretagent_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_secretagent_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_secretagent_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=workspaces.walls.SameWorkspace(field='secret', name='secretagent_secret_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=workspaces.walls.SameWorkspace(field='agent', name='secretagent_agent_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretagent',
-            constraint=models.UniqueConstraint(fields=('workspace', 'secret', 'agent'), name='secretagent_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretbenchmark_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_secretbenchmark_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_secretbenchmark_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=workspaces.walls.SameWorkspace(field='secret', name='secretbenchmark_secret_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=workspaces.walls.SameWorkspace(field='benchmark', name='secretbenchmark_benchmark_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretbenchmark',
-            constraint=models.UniqueConstraint(fields=('workspace', 'secret', 'benchmark'), name='secretbenchmark_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretpool_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_secretpool_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_secretpool_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=workspaces.walls.SameWorkspace(field='secret', name='secretpool_secret_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=workspaces.walls.SameWorkspace(field='pool', name='secretpool_pool_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretpool',
-            constraint=models.UniqueConstraint(fields=('workspace', 'secret', 'pool'), name='secretpool_once'),
-        ),
-        migrations.AddIndex(
-            model_name='secretuse',
-            index=models.Index(fields=['workspace', 'secret', '-created_at', '-id'], name='secretuse_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretuse',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_secretuse_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretuse',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_secretuse_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretuse',
-            constraint=workspaces.walls.SameWorkspace(field='secret', name='secretuse_secret_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretuse',
-            constraint=workspaces.walls.SameWorkspace(field='agent', name='secretuse_agent_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='secretuse',
-            constraint=models.UniqueConstraint(fields=('workspace', 'attempt_key', 'secret'), name='secretuse_once'),
         ),
     ]

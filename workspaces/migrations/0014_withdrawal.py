@@ -33,6 +33,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', '-created_at', '-id'], name='withdrawal_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_withdrawal_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_withdrawal_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_withdrawal_event'),
+                    models.UniqueConstraint(condition=models.Q(('undone_at', None)), fields=('workspace', 'subject_kind', 'subject_id'), name='withdrawal_stands_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -48,50 +57,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
+                'indexes': [
+                    models.Index(fields=['workspace', 'kind', 'object_id'], name='withdrawnobject_found'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_withdrawnobject_ws_id'),
+                    workspaces.walls.RowSecurity(name='workspaces_withdrawnobject_scope'),
+                    workspaces.walls.EventDemanded(name='workspaces_withdrawnobject_event'),
+                    workspaces.walls.SameWorkspace(field='withdrawal', name='withdrawnobject_withdrawal_ws'),
+                    models.UniqueConstraint(fields=('workspace', 'withdrawal', 'kind', 'object_id'), name='withdrawnobject_once'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='withdrawal',
-            index=models.Index(fields=['workspace', '-created_at', '-id'], name='withdrawal_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawal',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_withdrawal_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawal',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_withdrawal_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawal',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_withdrawal_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawal',
-            constraint=models.UniqueConstraint(condition=models.Q(('undone_at', None)), fields=('workspace', 'subject_kind', 'subject_id'), name='withdrawal_stands_once'),
-        ),
-        migrations.AddIndex(
-            model_name='withdrawnobject',
-            index=models.Index(fields=['workspace', 'kind', 'object_id'], name='withdrawnobject_found'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawnobject',
-            constraint=models.UniqueConstraint(fields=('workspace', 'id'), name='workspaces_withdrawnobject_ws_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawnobject',
-            constraint=workspaces.walls.RowSecurity(name='workspaces_withdrawnobject_scope'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawnobject',
-            constraint=workspaces.walls.EventDemanded(name='workspaces_withdrawnobject_event'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawnobject',
-            constraint=workspaces.walls.SameWorkspace(field='withdrawal', name='withdrawnobject_withdrawal_ws'),
-        ),
-        migrations.AddConstraint(
-            model_name='withdrawnobject',
-            constraint=models.UniqueConstraint(fields=('workspace', 'withdrawal', 'kind', 'object_id'), name='withdrawnobject_once'),
         ),
     ]
