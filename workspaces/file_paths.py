@@ -3,11 +3,11 @@
 import unicodedata
 from collections.abc import Iterable
 
+from workspaces.text import unprintable
+
 MAX_LENGTH = 1024
 MAX_PART_BYTES = 255
 MAX_DEPTH = 16
-_BAD = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class BadPath(ValueError):  # an answer for people
@@ -22,7 +22,7 @@ def clean_path(text: str) -> str:
         raise BadPath("A file needs a path.")
     if len(path) > MAX_LENGTH:
         raise BadPath(f"A path may have {MAX_LENGTH:,} characters; this one has {len(path):,}.")
-    if any(unicodedata.category(character) in _BAD or character in _OVERRIDES for character in path):
+    if unprintable(path) is not None:
         raise BadPath(f"{shown} holds a control character, half a surrogate pair or a mark that turns the direction of text.")
     if "\\" in path or path.startswith("/") or (len(path) > 1 and path[1] == ":"):
         raise BadPath(f"{shown} is not a relative path with / between its parts.")

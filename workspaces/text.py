@@ -1,12 +1,30 @@
-"""Which text can be kept: PostgreSQL holds no NUL, and UTF-8 no half of a surrogate pair. Pure."""
+"""Which text can be kept: PostgreSQL holds no NUL, and UTF-8 no half of a surrogate pair; and which can be read as it stands. Pure."""
 
 import math
+import unicodedata
 
 UNSTORABLE = "a character that cannot be kept (NUL or half a surrogate pair)"  # how every refusal of it says what it is
 
 
 def is_storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+# Unicode's explicit direction marks could make a name read as another one (UAX #9, section 2).
+OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def unprintable(text: str, *, lines: bool = False) -> str | None:
+    """The first character that is a control character, half a surrogate pair, a line separator or a direction override."""
+    kept = "\n\r\t" if lines else ""
+    bad = (char for char in text if char not in kept and (unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in OVERRIDES))
+    return None if text.isprintable() else next(bad, None)
+
+
+def unreadable(text: str, *, lines: bool = False) -> str:
+    """What to say of text that a page could not show as it stands; empty where there is nothing to say."""
+    strange = unprintable(text, lines=lines)
+    return f"This holds the character U+{ord(strange):04X}, which cannot be shown." if strange is not None else ""
 
 
 def is_storable_json(value: object) -> bool:

@@ -32,6 +32,14 @@ class Window:
         return min(1000, max(0, 1000 * gone // whole))
 
 
+def on_clock(moment: datetime, zone: ZoneInfo) -> datetime:
+    """An aware moment on the clock of a place. Near the ends of all time, where that clock shows no time, in UTC."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment.astimezone(UTC)
+
+
 @functools.cache
 def zone_names() -> frozenset[str]:
     """Names of all time zones. Read from the disk once: that takes milliseconds, and every launch asks."""

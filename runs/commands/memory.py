@@ -18,7 +18,7 @@ from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import canonical, digest
 from workspaces.models import Agent, Benchmark, NotFound, User
-from workspaces.text import UNSTORABLE, is_storable, is_storable_json
+from workspaces.text import UNSTORABLE, is_storable, is_storable_json, unreadable
 from workspaces.verbs import Verb
 
 MOST_EVIDENCE, MOST_NAMES = 20, 100
@@ -230,6 +230,8 @@ def _check(said: Said) -> None:
         ids.validate_slug(said.collection)
     except ValidationError as error:
         raise Refusal(*error.messages, field="collection") from error
+    if fault := unreadable(said.title):
+        raise Refusal(fault, field="title")
     if not said.title.strip() or len(said.title) > 200:
         raise Refusal("A title has 1 to 200 characters.", field="title")
     if len(said.text) > MOST_TEXT:

@@ -21,6 +21,7 @@ from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.models import User
+from workspaces.text import unreadable
 from workspaces.verbs import Verb
 
 
@@ -74,6 +75,8 @@ def _create(
     person = _person(actor)
     plan = plan_sweep(request, space, person=person)
     found, prepared = plan.space, plan.prepared
+    if fault := unreadable(name):
+        raise Refusal(fault, field="name")
     if plan.misfit:
         raise Refusal(plan.misfit, field="space")
     lock_ledger()  # one number at a time

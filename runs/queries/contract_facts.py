@@ -7,6 +7,7 @@ from runs.admission_contract import EVALUATE, ContractFacts
 from runs.models import Run
 from runs.queries.frozen import Prepared
 from workspaces.models import AgentVersion, Contract, Workspace
+from workspaces.windows import on_clock
 
 
 def moment_of(contract: Contract, at: datetime) -> str:
@@ -73,5 +74,5 @@ def _label(version: AgentVersion) -> str:
 def _words(moment: datetime | None, zone: str) -> str:
     if moment is None:
         return ""
-    local = moment.astimezone(ZoneInfo(zone))
+    local = on_clock(moment, ZoneInfo(zone))
     return f"{local.day} {local:%B %Y %H:%M} {zone}"

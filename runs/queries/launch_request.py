@@ -11,10 +11,13 @@ from workspaces import kept_query
 from workspaces.audit import Refusal
 from workspaces.models import Agent, AgentVersion, Benchmark, Dataset, DatasetVersion, NotFound, Pool
 from workspaces.queries.registry import current_contract, find_contract
+from workspaces.text import unreadable
 
 
 def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
     """Raises NotFound for names that are not here, Refusal with its field for what no run could be made of. A draft's parameters are not checked."""
+    if strange := unreadable(request.name):
+        raise Refusal(strange, field="name")
     benchmark = Benchmark.objects.find(request.benchmark)
     contract = current_contract(benchmark.pk) if request.contract is None else find_contract(benchmark, request.contract)
     if contract is None:

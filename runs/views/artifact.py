@@ -21,6 +21,7 @@ from workspaces.queries.paging import BadCursor
 from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.units import size
 from workspaces.views.form_page import form_page
+from workspaces.windows import on_clock
 
 
 def artifact_list(request: PageRequest) -> HttpResponseBase:
@@ -66,7 +67,7 @@ def artifact_file(request: PageRequest, artifact: str) -> HttpResponseBase:
 def artifact_keep(request: PageRequest, artifact: str) -> HttpResponseBase:
     found = Artifact.objects.find(artifact)
     zone = request.workspace.zone or "UTC"
-    last_day = (found.keep_until - timedelta(seconds=1)).astimezone(ZoneInfo(zone)).date() if found.keep_until else None
+    last_day = on_clock(found.keep_until - timedelta(seconds=1), ZoneInfo(zone)).date() if found.keep_until else None
     form = KeepForm(request.POST or None, initial={"until": last_day})
 
     def save(form: KeepForm) -> HttpResponseBase:

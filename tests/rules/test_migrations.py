@@ -35,8 +35,8 @@ def test_what_belongs_to_a_new_model_stands_inside_it(app: str) -> None:
         made = {operation.name_lower for operation in migration.operations if isinstance(operation, CreateModel)}
         later = {operation.model_name_lower for operation in migration.operations if isinstance(operation, AddField)}
         beside += [
-            f"{name}: {operation.model_name}"
+            f"{name}: {operation.model_name_lower}"
             for operation in migration.operations
-            if isinstance(operation, AddConstraint | AddIndex) and operation.model_name.lower() in made - later
+            if isinstance(operation, AddConstraint | AddIndex) and operation.model_name_lower in made - later
         ]
     assert beside == [], "move them into the options of CreateModel"

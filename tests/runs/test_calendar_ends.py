@@ -1,15 +1,18 @@
 """What a person may enter that breaks later: instants at the ends of the calendar fall off it on another clock, NUL reaches a look-up."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from runs.commands.artifact import set_keep_until
 from runs.models import Artifact
 from tests.factories_pages import client_of
 from tests.factories_promotions import make_candidate
-from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.factories_seed import Caller, caller_for
+from workspaces.audit import Refusal
 from workspaces.models import Benchmark, Objective
 
 pytestmark = pytest.mark.django_db
@@ -83,3 +86,32 @@ def test_what_is_kept_the_longest_is_shown_on_every_clock(laboratory: Laboratory
 def test_a_name_with_nul_is_told_so(laboratory: Laboratory, artifact: Artifact) -> None:
     answer = client_of(laboratory.owner).post(f"{W}/artifacts/{artifact.public_id}/promote/", {"name": "a\0b", "reason": "why"})
     assert answer.status_code == 422
+
+
+def test_what_was_kept_before_that_rule_is_shown_all_the_same(laboratory: Laboratory, artifact: Artifact) -> None:
+    """An installation may hold instants from before 1900 to 2199 was demanded; its pages are drawn on the clock of Berlin, an hour ahead."""
+    with laboratory.opened():
+        set_keep_until(actor=laboratory.owner, artifact=artifact, until=datetime.max.replace(tzinfo=UTC), reason="before the rule")
+    for path in ("", "keep/"):
+        assert client_of(laboratory.owner).get(f"{W}/artifacts/{artifact.public_id}/{path}").status_code == 200
+    assert client_of(laboratory.owner).get(f"{W}/audit/").status_code == 200
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "9999-12-31T23:59:59-12:00"])
+def test_a_filter_beyond_the_calendar_says_so(laboratory: Laboratory, day: str) -> None:
+    body = client_of(laboratory.owner).get(f"{W}/audit/", {"to": day}).content.decode()
+    assert "1900 to 2199" in body
+
+
+@pytest.mark.parametrize("strange", ["\x1b[2Jclean", "ring\a", "safe\u202egpj.exe", "two\u2028lines", "two\nlines"])
+def test_a_name_that_no_page_could_show_as_it_stands_is_refused(laboratory: Laboratory, caller: Caller, strange: str) -> None:
+    """A run's name goes to terminals and logs, and a direction mark makes it read as another one."""
+    with laboratory.opened(), pytest.raises(Refusal, match=r"U\+[0-9A-F]{4}, which cannot be shown"):
+        launch(laboratory, name=strange)
+    body = {"slug": "other", "name": strange, "contract": {"metric": "accuracy", "direction": "maximize"}}
+    if "\n" not in strange:
+        assert caller.post(f"{API}/benchmarks", json.dumps(body)).status_code == 422
+    entry = {"kind": "finding", "collection": "notes", "title": strange}
+    assert caller_for(laboratory, scopes=("memory:write",)).post(f"{API}/memory", json.dumps(entry)).status_code == 422
+    with laboratory.opened():
+        assert not Benchmark.objects.filter(slug="other").exists()

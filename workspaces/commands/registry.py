@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import TextField
+from django.db.models import CharField, TextField
 
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal
 from workspaces.models import Agent, Benchmark, Dataset, Owned
-from workspaces.text import UNSTORABLE, is_storable_json
+from workspaces.text import UNSTORABLE, is_storable_json, unreadable
 
 Named = TypeVar("Named", Benchmark, Dataset, Agent)
 Row = TypeVar("Row", bound=Owned)
@@ -97,6 +97,8 @@ def clean(row: Owned) -> None:
         value = getattr(row, field.attname)
         if not is_storable_json(value):
             raise Refusal(f"This holds {UNSTORABLE}.", field=field.name)
+        if isinstance(field, CharField) and value and isinstance(value, str) and (fault := unreadable(value, lines=True)):
+            raise Refusal(fault, field=field.name)
         if isinstance(field, TextField) and field.max_length is not None and len(value) > field.max_length:
             raise Refusal(f"At most {field.max_length:,} characters; this has {len(value):,}.", field=field.name)
     keys = {field.name for field in row._meta.concrete_fields if field.is_relation}

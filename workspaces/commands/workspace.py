@@ -13,6 +13,7 @@ from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Membership, User, Workspace
 from workspaces.queries.workspace import creation_steps
 from workspaces.site_audit import SiteDenied
+from workspaces.text import unreadable
 from workspaces.verbs import Verb
 from workspaces.windows import zone_names
 
@@ -41,6 +42,8 @@ def _create_workspace(
         raise SiteDenied(SiteRole.CREATE_WORKSPACE)
     if not owners:
         raise Refusal("A workspace wants at least one owner.", field="owners")
+    if fault := unreadable(name):
+        raise Refusal(fault, field="name")
     workspace = Workspace(id=workspace_id, slug=slug, name=name or slug)
     _settle(workspace, settled)
     workspace.save(force_insert=True)

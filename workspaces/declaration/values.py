@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from workspaces import ids
 from workspaces.declaration.source import Fault, Node, shown
+from workspaces.text import unprintable
 from workspaces.windows import zone_names
 
 MAX_LIST = 200
@@ -158,19 +159,8 @@ class Values:
             return None
 
 
-def unprintable(value: str, *, lines: bool = False) -> str | None:
-    """The first character that is a control character, half a surrogate pair, a line separator or a direction override."""
-    kept = "\n\t" if lines else ""
-    bad = (char for char in value if char not in kept and (unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _OVERRIDES))
-    return next(bad, None)
-
-
 def _fraction(value: Decimal) -> Fraction | None:
     """The exact fraction, or None where the number is written with more digits than any unit here can hold (and would cost time)."""
     if len(value.as_tuple().digits) > 40 or value.adjusted() < -40:
         return None if value else Fraction(0)
     return Fraction(value)
-
-
-# Unicode's explicit direction marks could make a name read as another one.
-_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from workspaces import units
 from workspaces.models import AuditEvent, Unit
 from workspaces.standings import amount_words
-from workspaces.windows import clock_of
+from workspaces.windows import clock_of, on_clock
 
 YES = {"true": "yes", "false": "no"}
 
@@ -95,7 +95,7 @@ def _words(name: str, value: Any, unit: str, clock: ZoneInfo) -> str:
     if isinstance(value, str):
         moment = _moment(value) if name.endswith("_at") else None
         if moment is not None:
-            local = moment.astimezone(clock)
+            local = on_clock(moment, clock)
             return f"{local.day} {local:%B %Y, %H:%M:%S} {clock.key}"
         return value.replace("_", " ") if name == "status" else value
     return json.dumps(value, ensure_ascii=False)

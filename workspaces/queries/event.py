@@ -17,7 +17,7 @@ from workspaces.queries.event_words import sentence
 from workspaces.queries.paging import BadCursor, Page
 from workspaces.queries.workspace import find_workspace
 from workspaces.verbs import Verb
-from workspaces.windows import clock_of
+from workspaces.windows import OUTSIDE_CALENDAR, clock_of
 
 M = TypeVar("M", bound=Model)
 
@@ -219,5 +219,7 @@ def _moment(text: str, name: str, zone: str) -> datetime | None:
             return datetime.combine(day, time(), tzinfo=local).astimezone(UTC)
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=local)).astimezone(UTC)
-    except (ValueError, OverflowError):
+    except OverflowError:
+        raise Refusal(OUTSIDE_CALENDAR, field=name) from None
+    except ValueError:
         raise Refusal(f"{text[:40]} is no day; write one such as 2026-05-03, or a moment such as 2026-05-03T10:00Z.", field=name) from None

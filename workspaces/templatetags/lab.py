@@ -21,6 +21,7 @@ from heroicons.templatetags.heroicons import heroicon_mini
 from workspaces import units
 from workspaces.licences import NOT_KNOWN, address_of, is_expression
 from workspaces.models import User
+from workspaces.windows import on_clock
 
 register = template.Library()
 
@@ -133,7 +134,7 @@ def clock(context: Context, moment: datetime | None, now: datetime | None = None
     """The time on the workspace's clock: `Sunday 07:40 Europe/Berlin`, farther off `15 December 07:40 Europe/Berlin`."""
     if moment is None:
         return units.MISSING
-    local, today = moment.astimezone(_zone(context)), (now or timezone.now()).astimezone(_zone(context))
+    local, today = on_clock(moment, _zone(context)), (now or timezone.now()).astimezone(_zone(context))
     days = (local.date() - today.date()).days
     day = "today" if days == 0 else f"{local:%A}" if 0 < days < 7 else f"{local.day} {local:%B}"
     if local.year != today.year and not 0 <= days < 7:
@@ -147,7 +148,7 @@ def _time(context: Context, moment: datetime, text: str) -> SafeString:
     utc, zone = moment.astimezone(UTC), _zone(context)
     title = f"{utc.day} {utc:%B %Y %H:%M:%S} UTC"
     if zone.key != "UTC":
-        title = f"{title} · {moment.astimezone(zone):%a %H:%M} {zone.key}"
+        title = f"{title} · {on_clock(moment, zone):%a %H:%M} {zone.key}"
     return format_html('<time datetime="{}" title="{}">{}</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, text)
 
 

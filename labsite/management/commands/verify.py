@@ -14,6 +14,7 @@ from workspaces.models import Installation, Workspace
 from workspaces.queries.chain import Verification, verify_chain
 from workspaces.queries.site_chain import verify_site_chain
 from workspaces.queries.workspace import find_workspace
+from workspaces.units import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,6 @@ def _sentence(line: Line) -> str:
     more = f", {result.erased_payloads} payloads erased" if result.erased_payloads else ""
     more += f", {result.unreadable_lines} unreadable checkpoint lines" if result.unreadable_lines else ""
     verdict = "whole" if result.is_whole else f"BROKEN: {result.fault}"
-    return (
-        f"{line.chain}: {result.events} events, head {result.head[:16]}…, {result.checkpoints} checkpoints, {sealed}, "
-        f"{result.tail} after it{more} — {verdict}"
-    )
+    events = plural(result.events, "event", "events")
+    checkpoints = plural(result.checkpoints, "checkpoint", "checkpoints")
+    return f"{line.chain}: {events}, head {result.head[:16]}…, {checkpoints}, {sealed}, {result.tail} after it{more} — {verdict}"
