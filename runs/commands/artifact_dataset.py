@@ -4,6 +4,7 @@ import uuid
 
 from runs.models import Artifact
 from runs.queries.egress import strictest_read_by
+from runs.queries.samples import tellers_of_holdouts
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -38,6 +39,9 @@ def import_artifact(
     if artifact.deleted_at is not None:
         way_out = "its file is gone for good" if artifact.removed_at else "restore it first"
         raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} is deleted; {way_out}.", field="artifact")
+    told = tellers_of_holdouts([artifact.blob_id]).get(artifact.blob_id)
+    if told is not None and role != DatasetVersion.Role.HOLDOUT:
+        raise Refusal(f"It tells the truth of {told.label}: freeze it as a holdout, so that nothing is trained on it.", field="role")
     try:
         name = clean_path(path or artifact.path.rpartition("/")[2])
     except BadPath as error:

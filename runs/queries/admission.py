@@ -14,6 +14,7 @@ from runs.queries.contract_facts import contract_facts
 from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import quota_of
+from runs.queries.samples import tellers_of_holdouts
 from runs.queries.secret import secret_facts
 from workspaces import kept_query, scope
 from workspaces.agent_inputs import Given, needs_from
@@ -117,16 +118,24 @@ def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":
 
 
 def held_out(prepared: Prepared) -> tuple[str, ...]:
-    """Inputs that are a holdout: by their role, or because a holdout here has the same content under another name."""
+    """Inputs that are a holdout, by their role or because a holdout here has the same content under another name; or that tell its truth, as
+    per-sample results do."""
     versions = [entry.dataset_version for entry in prepared.inputs if entry.dataset_version is not None]
     others = {version.content_hash for version in versions if version.role != HOLDOUT}
     same = DatasetVersion.objects.filter(role=HOLDOUT, content_hash__in=others).values_list("content_hash", flat=True) if others else ()
     copies = set(same)
-    return tuple(
-        entry.label if version.role == HOLDOUT else f"{entry.label}, which is the same as a holdout"
-        for entry in prepared.inputs
-        if (version := entry.dataset_version) is not None and (version.role == HOLDOUT or version.content_hash in copies)
-    )
+    artifacts = [entry.artifact.blob_id for entry in prepared.inputs if entry.artifact is not None]
+    told = tellers_of_holdouts(artifacts) if artifacts else {}
+    found = []
+    for entry in prepared.inputs:
+        version, artifact = entry.dataset_version, entry.artifact
+        if version is not None and version.role == HOLDOUT:
+            found.append(entry.label)
+        elif version is not None and version.content_hash in copies:
+            found.append(f"{entry.label}, which is the same as a holdout")
+        elif artifact is not None and artifact.blob_id in told:
+            found.append(f"{entry.label}, which tells the truth of {told[artifact.blob_id].label}")
+    return tuple(found)
 
 
 def _site(prepared: Prepared) -> SiteFacts | None:

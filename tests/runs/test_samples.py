@@ -8,14 +8,16 @@ import pytest
 from django.test import Client
 
 from runs.commands.artifact import delete_artifact
+from runs.commands.artifact_dataset import import_artifact
 from runs.models import Artifact, Evaluation, Run
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, client_of
-from tests.factories_registry import make_agent_version
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
 from workspaces.access import Actor, Kind
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
+from workspaces.commands.dataset import create_dataset
 from workspaces.commands.member import add_member
 from workspaces.models import Benchmark
 
@@ -210,3 +212,29 @@ def test_who_may_not_see_artifacts_sees_no_sample(laboratory: Laboratory) -> Non
     for part in ("samples", "compare"):
         assert client.get(f"{HERE}/evaluations/{evaluation.public_id}/{part}/").status_code == 403
     assert client.get(f"{API}/evaluations/{evaluation.public_id}/samples").status_code == 403
+
+
+def test_what_tells_the_truth_of_a_holdout_trains_nobody(laboratory: Laboratory) -> None:
+    """Per-sample results show people what a holdout holds; given to an agent as an artifact they would be its answers."""
+    with laboratory.opened():
+        frozen = make_dataset_version(laboratory.owner, "held-out", role="holdout")
+        publish_contract(
+            actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", holdout=frozen,
+            accepts_no_isolation_reason="a test",
+        )  # fmt: skip
+    artifact = judged(laboratory, results(1.0), samples=1).samples_artifact
+    assert artifact is not None
+    with laboratory.opened():
+        with pytest.raises(
+            Refusal, match=r"kind train reads samples\.jsonl of judge-\d+, which tells the truth of Held-Out|held-out, version 1"
+        ):
+            launch(laboratory, artifacts=(artifact.public_id,))
+        assert (
+            launch(laboratory, agent="judge", artifacts=(artifact.public_id,), parameters={"content": "", "samples": 0}).kind == "evaluate"
+        )
+        answers = create_dataset(actor=laboratory.owner, slug="answers")
+        with pytest.raises(Refusal, match="freeze it as a holdout"):
+            import_artifact(actor=laboratory.owner, dataset=answers, artifact=artifact, role="train")
+        kept = import_artifact(actor=laboratory.owner, dataset=answers, artifact=artifact, role="holdout")
+        with pytest.raises(Refusal, match="reads answers@1"):
+            launch(laboratory, datasets=(kept.public_id,))
