@@ -7,6 +7,8 @@ from django.utils import timezone
 from runs import queue
 from runs.checks.policy_facts import facts_for
 from runs.commands.policy import locked, next_number
+from runs.expressions.answered import answered
+from runs.expressions.worker import Asking
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
@@ -62,7 +64,8 @@ def decide_now(*, actor: Actor, policy: Policy, cause_id: uuid.UUID | None = Non
         read = read_policy(version.document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults) from fault
-    facts = facts_for(version, read, cause, timezone.now())
+    with Asking() as asking:
+        facts = answered(read, facts_for(version, read, cause, timezone.now()), asking)
     return record_asked(actor=actor, version=version, cause=cause, facts=facts, decided=decide(read, facts))
 
 

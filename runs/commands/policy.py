@@ -8,15 +8,17 @@ from django.db.models import Max
 from django.utils import timezone
 
 from runs.commands.policy_bell import ring_policies
+from runs.expressions.answered import expressions_of
 from runs.models import Policy, PolicyVersion
 from runs.policy.changes import changes
 from runs.policy.document import BadPolicy, read_policy
+from runs.policy.document import Policy as Document
 from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
 from runs.queries.policy_names import name_faults
-from workspaces import ids
-from workspaces.access import Actor, Kind, Permission
+from workspaces import ids, scope
+from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command
+from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, Benchmark, NotFound, User
@@ -60,7 +62,13 @@ def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reaso
     policy = locked(policy)
     if policy.status == Policy.Status.RETIRED:
         raise Refusal(f"{policy.name} is retired; make another policy.")
-    _read(policy, document)
+    read = _read(policy, document)
+    if seen.faults:
+        raise Refusal(*seen.faults, field="document")
+    if expressions_of(read) and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE):
+        raise Denied(
+            Permission.MANAGE_WORKSPACE, Kind.POLICY
+        )  # the long tail of what a policy may ask is for those who look after the workspace
     last = policy.versions.order_by("-number").first()
     acting = policy.versions.filter(status=Status.ACTIVE).first()
     content_hash = digest(document)
@@ -177,7 +185,7 @@ def next_number(policy: Policy) -> int:
     return int(policy.decisions.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
-def _read(policy: Policy, document: Any) -> None:
+def _read(policy: Policy, document: Any) -> Document:
     if not is_storable_json(document) or len(str(document)) > MAX_DOCUMENT_CHARACTERS:
         raise Refusal(
             f"A policy has at most {MAX_DOCUMENT_CHARACTERS:,} characters, none of which a database cannot hold.", field="document"
@@ -192,6 +200,7 @@ def _read(policy: Policy, document: Any) -> None:
     named = read.action.get("benchmark")
     if policy.benchmark_id is not None and named is not None and Benchmark.objects.find(named).pk != policy.benchmark_id:
         raise Refusal(f"This policy is narrowed to {policy.benchmark.slug}; its action names {named}.", field="document")
+    return read
 
 
 def _let_act(event: Draft, version: PolicyVersion, by: User) -> None:

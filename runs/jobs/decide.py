@@ -14,6 +14,8 @@ from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
 from runs.commands.promotion import propose_promotion
 from runs.commands.sweep import create_sweep
+from runs.expressions.answered import answered
+from runs.expressions.worker import Asking
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.models import Artifact, Decision, PolicyVersion, Promotion
@@ -54,7 +56,8 @@ def ask(actor: Actor, version: PolicyVersion, now: datetime) -> None:
         _unreadable(actor, version, fault, now)
         return
     for cause in causes:
-        facts = facts_for(version, policy, cause, timezone.now())
+        with Asking() as asking:
+            facts = answered(policy, facts_for(version, policy, cause, timezone.now()), asking)
         try:
             decision = record_decision(actor=actor, version=version, cause=cause, facts=facts, decided=decide(policy, facts))
         except Refusal:

@@ -14,6 +14,7 @@ from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
 
 COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NUMBER = {"type": "number"}
+WORDS = {"type": "string", "maxLength": 300}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
 
 Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
@@ -108,6 +109,13 @@ def _score_gain(given: dict[str, Any], facts: Facts) -> Seen:
     return gain >= least and gain >= sigmas * error, number(gain, error), required, f"{gain / error:.1f} standard errors." if error else ""
 
 
+def _cel(given: dict[str, Any], facts: Facts) -> Seen:
+    """The answer is among the facts: who evaluates, bounded and apart, is runs/expressions."""
+    said = facts.said.get(given["expression"], {"holds": None, "fault": "It was not asked of these facts."})
+    observed = {True: "true", False: "false", None: "no answer"}[said["holds"]]
+    return said["holds"], observed, given["expression"], said["fault"] or ("" if said["holds"] else given.get("words", ""))
+
+
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
@@ -121,6 +129,13 @@ CHECKS: dict[str, Check] = {
             "Better than what stands",
             _score_gain,
             {"at_least": NUMBER, "sigmas": {"type": "number", "minimum": 0, "maximum": 10}},
+        ),
+        Check(
+            "cel",
+            "Expression",
+            _cel,
+            {"expression": {"type": "string", "minLength": 1, "maxLength": 1024}, "words": WORDS},
+            ("expression",),
         ),
         Check("queue_short", "Queue short", _queue_short, {"at_most": COUNT}, ("at_most",)),
     )

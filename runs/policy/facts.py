@@ -43,7 +43,8 @@ class Facts:
     """Amounts in GPU milliseconds; instants as ISO 8601 with their offset. None: nobody could tell, which no check takes for yes.
 
     `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
-    that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
+    that asks about others finds none. `said` is what each expression of the policy gave on the rest.
+    `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
     """
 
     at: str
@@ -67,6 +68,7 @@ class Facts:
     datasets: tuple[dict[str, str], ...] = ()
     artifacts: tuple[dict[str, str], ...] = ()
     missing: tuple[str, ...] = ()
+    said: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

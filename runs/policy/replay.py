@@ -4,13 +4,13 @@ Each decision is judged on what was true then, as the version of that time had l
 changed later facts, and nobody can know how.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import Policy
-from runs.policy.facts import facts_from
+from runs.policy.facts import Facts, facts_from
 from workspaces.units import gpu_time, plural
 
 
@@ -76,15 +76,17 @@ class Replay:
         }
 
 
-def replay(policy: Policy, decisions: Iterable[Kept], *, shown: int = 50) -> Replay:
-    """The version's answer to each; of those that differ the first `shown` in the order given."""
+def replay(
+    policy: Policy, decisions: Iterable[Kept], *, shown: int = 50, answer: Callable[[Policy, Facts], Facts] = lambda _, facts: facts
+) -> Replay:
+    """The version's answer to each; of those that differ the first `shown` in the order given. `answer` adds what expressions say of the facts."""
     count = same = unread = 0
     differences: list[Difference] = []
     acted, gpu_ms = [0, 0], [0, 0]
     for kept in decisions:
         count += 1
         try:
-            now = decide(policy, facts_from(kept.facts))
+            now = decide(policy, answer(policy, facts_from(kept.facts)))
         except (ValueError, TypeError, KeyError):
             unread += 1
             continue

@@ -11,6 +11,8 @@ from django.db.models import Count, F, Q, QuerySet, Sum, Window
 from django.db.models.functions import Greatest, RowNumber
 from django.utils import timezone
 
+from runs.expressions.answered import answered, expression_faults
+from runs.expressions.worker import Asking
 from runs.lifecycle import TERMINAL
 from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.changes import changes, lines_of
@@ -249,8 +251,11 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
         read = read_policy(document)
     except BadPolicy as fault:
         return Preview(fault.faults, lines, since)
-    found = replay(read, kept_since(policy, since, most))
-    return Preview(tuple(name_faults(read)), lines, since, found.as_json(), in_words(found, weeks, is_cut=found.count == most))
+    with Asking() as asking:
+        found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: answered(read, facts, asking))
+    return Preview(
+        (*name_faults(read), *expression_faults(read)), lines, since, found.as_json(), in_words(found, weeks, is_cut=found.count == most)
+    )
 
 
 def kept_since(policy: Policy, since: datetime, most: int) -> Iterator[Kept]:
