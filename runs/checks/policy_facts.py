@@ -48,13 +48,19 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
     week = [row for row in standings(now=now, units={Unit.GPU_MS}) if row.window == Limit.Window.WEEK and row.mode == Limit.Mode.STOP]
     return Facts(
         at=now.isoformat(),
-        cause={"on": policy.on, "type": cause.type, "id": cause.id.hex, "label": cause.label},
+        cause={"on": policy.on, "type": cause.type, "id": cause.id.hex, "label": cause.label, **_how_it_ended(cause)},
         left_gpu_ms=min((row.free for row in week), default=None),
         waiting_runs=QueueItem.objects.count(),
         problems=tuple(problems),
         **_history(version, week[0].starts_at if week else None),
         **known,
     )
+
+
+def _how_it_ended(cause: Cause) -> dict[str, str]:
+    if cause.type != "run":
+        return {}
+    return {"status": Run.objects.values_list("status", flat=True).get(pk=cause.id)}
 
 
 def request_of(policy: Policy, datasets: list[dict[str, str]], artifacts: list[dict[str, str]]) -> LaunchRequest:

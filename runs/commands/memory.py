@@ -9,12 +9,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from runs.commands.policy_bell import ring_policies
 from runs.commands.report import own_attempt
-from runs.models import Evaluation, MemoryEntry, MemoryEvidence, Run, Trust
+from runs.models import Decision, Evaluation, MemoryEntry, MemoryEvidence, Run, Trust
 from runs.queries.secret import redactor_of
 from runs.queries.withdrawal import find_subject
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import canonical, digest
 from workspaces.models import Agent, Benchmark, NotFound, User
@@ -83,6 +85,18 @@ def write_run_memory(event: Draft, *, actor: Actor, run: Run, said: Said, id: uu
     return _keep(event, blotted, id=id or ids.uuid7(), author_kind=Author.RUN, author=run.requested_by, run=run)
 
 
+@command(Verb.MEMORY_WRITTEN, needs=Permission.WRITE_MEMORY, kind=Kind.MEMORY)
+def write_policy_memory(event: Draft, *, actor: Actor, said: Said, decision: Decision, id: uuid.UUID) -> MemoryEntry:  # noqa: A002  # as above
+    """What a policy writes, once a decision: unreviewed, and never vouched for by whoever proposed the policy. Raises Refusal where it is there."""
+    if actor.user is None:
+        raise Refusal("Somebody has to answer for what is written.")
+    lock_ledger()
+    if MemoryEntry.objects.filter(pk=id).exists():
+        raise Refusal("This decision has written its entry.")
+    event.reason = decision.label
+    return _keep(event, said, id=id, author_kind=Author.POLICY, author=actor.user, policy=decision.policy)
+
+
 @command(Verb.MEMORY_REVISED, needs=Permission.WRITE_MEMORY, kind=Kind.MEMORY)
 def revise_memory(event: Draft, *, actor: Actor, entry: MemoryEntry, said: Said) -> MemoryEntry:
     """A further revision, unreviewed; the one before stays in the history with what was said of it, and nobody reads it any more."""
@@ -130,6 +144,7 @@ def review_memory(
     event.change(
         entry, trust=trust, reviewed_by=actor.user, reviewed_at=timezone.now(), review_comment=event.reason, review_due=due
     )  # fmt: skip
+    ring_policies()
     return entry
 
 
@@ -220,6 +235,7 @@ def _keep(event: Draft, said: Said, *, id: uuid.UUID, before: MemoryEntry | None
     MemoryEvidence.objects.bulk_create(evidence)
     event.created(entry, *evidence)
     event.about = event.about or entry
+    ring_policies()
     return entry
 
 

@@ -12,13 +12,14 @@ from django.utils import timezone
 
 from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
+from runs.commands.memory import Said, write_policy_memory
 from runs.commands.promotion import propose_promotion
 from runs.commands.sweep import create_sweep
 from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
-from runs.models import Artifact, Decision, PolicyVersion, Promotion
+from runs.models import Artifact, Decision, MemoryEntry, PolicyVersion, Promotion, Run
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, Policy, read_policy
 from runs.policy.facts import Cause, Facts
@@ -93,6 +94,9 @@ def _act(asker: Actor, decision: Decision, policy: Policy) -> None:
     if policy.does == "promote":
         _promote(asker, decision, policy)
         return
+    if policy.does == "write_memory":
+        _write(asker, decision, policy)
+        return
     points = [entry["parameters"] for entry in decision.candidates if entry["is_chosen"]]
     facts = decision.facts
     create_sweep(
@@ -114,6 +118,28 @@ def _promote(asker: Actor, decision: Decision, policy: Policy) -> None:
     artifact = Artifact.objects.find(decision.facts["candidate"]["artifact"], "blob")
     reason = policy.action.get("purpose", "") or f"{decision.label}: {decision.words}"
     propose_promotion(actor=asker, artifact=artifact, name=policy.action["name"], reason=reason, id=promotion_id)
+
+
+def _write(asker: Actor, decision: Decision, policy: Policy) -> None:
+    """One entry a decision, whose name follows from it; it rests on what the policy was asked about."""
+    entry_id = uuid.uuid5(decision.pk, "memory")
+    if MemoryEntry.objects.filter(pk=entry_id).exists():
+        return  # written before the job was killed
+    action, cause = policy.action, decision.facts["cause"]
+    kind = {"run": "run", "evaluation": "evaluation", "dataset version": "dataset_version"}.get(cause["type"])
+    run = Run.objects.get(pk=cause["id"]) if cause["type"] == "run" and action.get("with_configuration") else None
+    said = Said(
+        kind=action["kind"],
+        collection=action["collection"],
+        title=action["title"],
+        text=f"{action.get('text', '')}\n\n{decision.label}, asked about {cause['label']}.".strip(),
+        scope=next((name for name in ("agent", "benchmark") if name in action), "workspace"),
+        agent=action.get("agent", ""),
+        benchmark=action.get("benchmark", ""),
+        configuration={name: value for name, value in run.parameters.items() if not isinstance(value, dict | list)} if run else None,
+        evidence=((kind, cause["id"]),) if kind else (),
+    )
+    write_policy_memory(actor=asker, said=said, decision=decision, id=entry_id)
 
 
 def _notify(decision: Decision) -> None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.eligibility import Fact, Verdict
+from runs.lifecycle import TERMINAL
 from runs.policy.facts import Facts
 from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
 
 COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NUMBER = {"type": "number"}
 WORDS = {"type": "string", "maxLength": 300}
+ENDS = {"type": "array", "minItems": 1, "items": {"enum": sorted(TERMINAL)}}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
 
 Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
@@ -109,6 +111,13 @@ def _score_gain(given: dict[str, Any], facts: Facts) -> Seen:
     return gain >= least and gain >= sigmas * error, number(gain, error), required, f"{gain / error:.1f} standard errors." if error else ""
 
 
+def _cause_ended(given: dict[str, Any], facts: Facts) -> Seen:
+    """Only a run ends in one of these ways; of anything else nobody can tell."""
+    status, wanted = facts.cause.get("status"), given["as"]
+    words = "" if status else "What it is asked about is no run."
+    return status in wanted if status else None, (status or "no run").replace("_", " "), " or ".join(wanted).replace("_", " "), words
+
+
 def _cel(given: dict[str, Any], facts: Facts) -> Seen:
     """The answer is among the facts: who evaluates, bounded and apart, is runs/expressions."""
     said = facts.said.get(given["expression"], {"holds": None, "fault": "It was not asked of these facts."})
@@ -130,6 +139,7 @@ CHECKS: dict[str, Check] = {
             _score_gain,
             {"at_least": NUMBER, "sigmas": {"type": "number", "minimum": 0, "maximum": 10}},
         ),
+        Check("cause_ended", "How the run ended", _cause_ended, {"as": ENDS}, ("as",)),
         Check(
             "cel",
             "Expression",

@@ -19,6 +19,7 @@ MAX_CHECKS, MAX_INPUTS, MAX_FAULTS = 20, 20, 20
 SLUG = {"type": "string", "minLength": 1, "maxLength": 64}
 WORDS = {"type": "string", "maxLength": 1000}
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+KIND_OF_MEMORY = {"enum": ["failed_attempt", "finding", "guidance", "note"]}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
 
 # Trigger -> what its document may name beside `on`.
@@ -34,6 +35,8 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "evaluation_scored": {"agent": SLUG, "benchmark": SLUG},
     "dataset_grew": {"dataset": SLUG},
     "promotion_decided": {"name": SLUG},
+    "memory_written": {"collection": SLUG, "kind": KIND_OF_MEMORY, "agent": SLUG, "benchmark": SLUG},
+    "memory_reviewed": {"collection": SLUG, "kind": KIND_OF_MEMORY, "agent": SLUG, "benchmark": SLUG},
 }
 # Input -> what stands beside it: which datasets and artifacts a launch reads, found when the policy decides and kept with the decision.
 INPUTS: dict[str, dict[str, Any]] = {
@@ -59,6 +62,18 @@ ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "launch_sweep": (("agent", "benchmark", "choose"), {**_LAUNCH, "choose": {}}),
     "launch_run": (("agent", "benchmark"), _LAUNCH),
     "promote": (("name",), {"name": SLUG, "purpose": WORDS}),
+    "write_memory": (
+        ("kind", "collection", "title"),
+        {
+            "kind": KIND_OF_MEMORY,
+            "collection": SLUG,
+            "title": {"type": "string", "minLength": 1, "maxLength": 200},
+            "text": {"type": "string", "maxLength": 4000},
+            "agent": SLUG,
+            "benchmark": SLUG,
+            "with_configuration": {"type": "boolean"},
+        },
+    ),
     "notify": (("words",), {"words": {**WORDS, "minLength": 1}}),
 }
 LIMITS: dict[str, Any] = {
@@ -174,6 +189,8 @@ def _action_faults(policy: Policy) -> list[str]:
     needs, allowed = ACTIONS[policy.does]
     if policy.does == "promote" and policy.on != "evaluation_scored":
         return ["action promote: what is put forward is what an evaluation has measured, so its trigger is evaluation_scored."]
+    if policy.does == "write_memory" and {"agent", "benchmark"} <= policy.action.keys():
+        return ["action write_memory: an entry is about one agent or about one benchmark, not about both."]
     faults = _named(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
     for number, entry in enumerate(policy.action.get("inputs", ()), start=1):
         kinds = sorted(entry.keys() & INPUTS.keys())

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs.lifecycle import TERMINAL
-from runs.models import Decision, Evaluation, Policy, PolicyVersion, Promotion, Run, Sweep
+from runs.models import Decision, Evaluation, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.facts import Cause
 from workspaces import ids, scope
 from workspaces.models import Agent, Benchmark, Dataset, DatasetVersion, Workspace
@@ -78,18 +78,39 @@ def _promotions(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySe
     return "promotion", rows.filter(name=ids.same_name(trigger["name"])) if "name" in trigger else rows, "decided_at"
 
 
+def _written(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":
+    """What people and runs write. What policies write starts no policy: two of them could answer each other for ever."""
+    rows = _memory(trigger).filter(created_at__gt=since).exclude(author_kind=MemoryEntry.Author.POLICY)
+    return "memory entry", rows, "created_at"
+
+
+def _reviewed(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":
+    """Whoever wrote it, a person has looked at it in between."""
+    return "memory entry", _memory(trigger).filter(reviewed_at__gt=since), "reviewed_at"
+
+
+def _memory(trigger: dict[str, Any]) -> "QuerySet[Any]":
+    narrowed = _named(trigger, agent="agent", benchmark="benchmark")
+    narrowed |= {name: trigger[name] for name in ("collection", "kind") if name in trigger}
+    return MemoryEntry.objects.filter(superseded_at=None, withdrawn_at=None, **narrowed)
+
+
 LOOKS: dict[str, Callable[[dict[str, Any], datetime], "tuple[str, QuerySet[Any], str]"]] = {
     "run_ended": _runs,
     "sweep_ended": _sweeps,
     "evaluation_scored": _evaluations,
     "dataset_grew": _versions,
     "promotion_decided": _promotions,
+    "memory_written": _written,
+    "memory_reviewed": _reviewed,
 }
 
 
 def _label(row: Any) -> str:
     if isinstance(row, Evaluation):
         return f"{row.metric} of {row.run.name}"
+    if isinstance(row, MemoryEntry):
+        return row.title
     return str(getattr(row, "label", None) or row)
 
 
