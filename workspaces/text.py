@@ -22,8 +22,9 @@ def unprintable(text: str, *, lines: bool = False) -> str | None:
 
 
 def unreadable(text: str, *, lines: bool = False) -> str:
-    """What to say of text that a page could not show as it stands; empty where there is nothing to say."""
-    strange = unprintable(text, lines=lines)
+    """What to say of text that neither page nor terminal could show as it stands; empty where there is nothing to say. Marks that turn the direction
+    of text are shown within bounds of their own (`<bdi>`), as are languages that need them."""
+    strange = unprintable("".join(character for character in text if character not in OVERRIDES), lines=lines)
     return f"This holds the character U+{ord(strange):04X}, which cannot be shown." if strange is not None else ""
 
 
