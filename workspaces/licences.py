@@ -4,6 +4,7 @@ Where nobody knows the licence, that is said with SPDX's own word for it; what i
 """
 
 import re
+from collections.abc import Collection
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -43,6 +44,45 @@ def is_expression(text: str) -> bool:
 def is_known(text: str) -> bool:
     """Does a stored licence say which one it is?"""
     return text != NOT_KNOWN and is_expression(text)
+
+
+def is_allowed(text: str, allowed: Collection[str]) -> bool:
+    """May something under this expression be used where only the licences `allowed` may? Of alternatives (OR) one is enough, of what holds together
+    (AND) each must be; an exception (WITH) only grants more than its licence does. What is no expression is not allowed."""
+    if not is_known(text):
+        return False
+    known = {_canonical(entry) or entry for entry in allowed}
+    tokens = re.findall(r"[()]|[^\s()]+", text)
+    tokens.reverse()
+    return _alternatives(tokens, known)
+
+
+def _alternatives(tokens: list[str], allowed: Collection[str]) -> bool:
+    found = _together(tokens, allowed)
+    while tokens and tokens[-1] == "OR":
+        tokens.pop()
+        found = _together(tokens, allowed) or found
+    return found
+
+
+def _together(tokens: list[str], allowed: Collection[str]) -> bool:
+    found = _one(tokens, allowed)
+    while tokens and tokens[-1] == "AND":
+        tokens.pop()
+        found = _one(tokens, allowed) and found
+    return found
+
+
+def _one(tokens: list[str], allowed: Collection[str]) -> bool:
+    token = tokens.pop()
+    if token == "(":  # noqa: S105  # a bracket
+        found = _alternatives(tokens, allowed)
+        tokens.pop()
+        return found
+    if tokens and tokens[-1] == "WITH":
+        tokens.pop()
+        return f"{token} WITH {tokens.pop()}" in allowed or token in allowed
+    return token in allowed
 
 
 def address_of(text: str) -> str:

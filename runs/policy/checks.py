@@ -4,38 +4,18 @@ What cannot be told is unknown, and unknown never passes.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from runs.eligibility import Fact, Verdict
 from runs.lifecycle import TERMINAL
+from runs.policy.check import COUNT, HOURS, NUMBER, Check, Seen
 from runs.policy.facts import Facts
+from runs.policy.gates import GATES
+from runs.policy.measured import MEASURED
 from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
 
-COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
-NUMBER = {"type": "number"}
 WORDS = {"type": "string", "maxLength": 300}
 ENDS = {"type": "array", "minItems": 1, "items": {"enum": sorted(TERMINAL)}}
-HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
-
-Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """`parameters` are JSON Schemas by name; `needs` those that must be given."""
-
-    name: str
-    title: str
-    look: Callable[[dict[str, Any], Facts], Seen]
-    parameters: dict[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
-
-    def __call__(self, given: dict[str, Any], facts: Facts) -> Fact:
-        holds, observed, required, words = self.look(given, facts)
-        verdict = Verdict.UNKNOWN if holds is None else Verdict.PASS if holds else Verdict.FAIL
-        return Fact(self.name, self.title, verdict, observed, required, words)
 
 
 def _nothing_under_way(given: dict[str, Any], facts: Facts) -> Seen:
@@ -138,6 +118,7 @@ CHECKS: dict[str, Check] = {
             "Better than what stands",
             _score_gain,
             {"at_least": NUMBER, "sigmas": {"type": "number", "minimum": 0, "maximum": 10}},
+            is_of_candidate=True,
         ),
         Check("cause_ended", "How the run ended", _cause_ended, {"as": ENDS}, ("as",)),
         Check(
@@ -148,6 +129,8 @@ CHECKS: dict[str, Check] = {
             ("expression",),
         ),
         Check("queue_short", "Queue short", _queue_short, {"at_most": COUNT}, ("at_most",)),
+        *MEASURED,
+        *GATES,
     )
 }
 

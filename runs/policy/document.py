@@ -181,7 +181,8 @@ def _check_faults(policy: Policy) -> list[str]:
             if check is None:
                 faults.append(f"{place}, {number}: there is no check {entry['check'][:64]!r}; there are {', '.join(sorted(CHECKS))}.")
             else:
-                faults += _named(f"{place}, {number}, {check.name}", entry, check.parameters, skip="check", needs=check.needs)
+                found = _named(f"{place}, {number}, {check.name}", entry, check.parameters, skip="check", needs=check.needs)
+                faults += found or [f"{place}, {number}, {check.name}: {fault}" for fault in check.faults(entry)]
     return faults
 
 

@@ -43,8 +43,9 @@ class Facts:
     """Amounts in GPU milliseconds; instants as ISO 8601 with their offset. None: nobody could tell, which no check takes for yes.
 
     `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
-    that asks about others finds none. `said` is what each expression of the policy gave on the rest.
-    `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
+    that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
+    `gates` holds, by the name of a check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the
+    policy gave on the rest.
     """
 
     at: str
@@ -70,6 +71,7 @@ class Facts:
     missing: tuple[str, ...] = ()
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    gates: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {"form": FORM, **asdict(self)}
