@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, F, Q, Sum
 
 from runs.checks.candidate import candidate_of
+from runs.checks.policy_memory import memory_for
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Artifact, Decision, Evaluation, PolicyVersion, Promotion, QueueItem, Run, Sweep
@@ -38,7 +39,7 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
     if policy.does.startswith("launch") and not problems:
         datasets, artifacts, missing = _inputs(policy, cause)
         known = {"datasets": tuple(datasets), "artifacts": tuple(artifacts), "missing": tuple(missing)}
-        known |= _results(policy)
+        known |= _results(policy) | {"memory": memory_for(policy, now)}
         try:
             known["gpu_ms_each"] = prepare(request_of(policy, datasets, artifacts), is_draft=True).gpu_ms
         except (Refusal, NotFound) as fault:

@@ -6,13 +6,15 @@ from django.utils import timezone
 
 from runs import queue
 from runs.checks.policy_facts import facts_for
+from runs.commands.memory_reading import note_reads
 from runs.commands.policy import locked, next_number
 from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
-from runs.models import Decision, Policy, PolicyVersion
+from runs.models import Decision, MemoryEntry, Policy, PolicyVersion
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Cause, Facts
+from runs.policy.memory import LEAST, reading
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
@@ -97,6 +99,7 @@ def _record(event: Draft, version: PolicyVersion, cause: Cause, facts: Facts, de
     )
     event.created(decision)
     event.about = decision
+    _note_memory(event, version, facts, decision)
     event.reason = decided.words[:1000]
     event.details |= {
         "policy": policy.slug,
@@ -112,6 +115,19 @@ def _record(event: Draft, version: PolicyVersion, cause: Cause, facts: Facts, de
     if acts:
         queue.ring("decide_policies", subject=scope.current_id())
     return decision
+
+
+def _note_memory(event: Draft, version: PolicyVersion, facts: Facts, decision: Decision) -> None:
+    """A receipt for each entry that it goes by. What it left aside stands in its facts: nothing rests on that."""
+    asked = (version.document.get("action") or {}).get("memory") if facts.memory is not None else None
+    if asked is None:
+        return
+    trusts = {uuid.UUID(entry["id"]): entry["trust"] for entry in reading(facts.memory, asked.get("least", LEAST)).obeyed}
+    entries = list(MemoryEntry.objects.filter(pk__in=trusts).order_by("pk")) if trusts else []
+    for entry in entries:
+        entry.trust = trusts[entry.pk]  # as the facts froze it: the receipt says at which trust it was read
+    if entries:
+        note_reads(event, entries, decision=decision)
 
 
 def _tell(decision: Decision, outcome: str, words: str) -> None:

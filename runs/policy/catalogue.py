@@ -5,6 +5,7 @@ from typing import Any
 from runs.policy.checks import CHECKS
 from runs.policy.choosing import RULES
 from runs.policy.document import ACTIONS, INPUTS, LIMITS, TRIGGERS
+from runs.policy.memory import NEEDS, PARAMETERS
 
 
 def catalogue() -> list[tuple[str, list[tuple[str, str]]]]:
@@ -14,6 +15,7 @@ def catalogue() -> list[tuple[str, list[tuple[str, str]]]]:
         ("Checks", [(check.name, _takes(check.parameters, check.needs)) for check in CHECKS.values()]),
         ("Actions", [(name, _takes(takes, needs)) for name, (needs, takes) in ACTIONS.items()]),
         ("Inputs of a launch", [(name, _takes(takes)) for name, takes in INPUTS.items()]),
+        ("Memory of a sweep", [("memory", _takes(PARAMETERS, NEEDS))]),
         ("Rules that choose", [(name, _takes(rule.parameters, rule.needs)) for name, rule in RULES.items()]),
         ("Limits", [(name, "") for name in LIMITS]),
     ]

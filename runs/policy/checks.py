@@ -12,6 +12,7 @@ from runs.policy.check import COUNT, HOURS, NUMBER, Check, Seen
 from runs.policy.facts import Facts
 from runs.policy.gates import GATES
 from runs.policy.measured import MEASURED
+from runs.policy.memory import MEMORY
 from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
 
 WORDS = {"type": "string", "maxLength": 300}
@@ -129,6 +130,7 @@ CHECKS: dict[str, Check] = {
             ("expression",),
         ),
         Check("queue_short", "Queue short", _queue_short, {"at_most": COUNT}, ("at_most",)),
+        *MEMORY,
         *MEASURED,
         *GATES,
     )

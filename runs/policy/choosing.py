@@ -18,11 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.policy.facts import Facts, Result
+from runs.policy.memory import Avoided, Entry, said_against
 from runs.search_space import BadSpace, SearchSpace, read_space
 from workspaces.units import number
 
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 MAX_CHOSEN, MAX_ARMS, MAX_DRAWS = 100, 1_000, 10_000
+MAX_AVOIDED = 50  # points of a draw that memory speaks against, kept as alternatives
 SHOWN = 100  # alternatives that are kept
 
 Parameters = dict[str, Any]
@@ -30,16 +32,19 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that was looked at. `score` is what it was judged by, in words; `run` the result behind it, empty where there is none."""
+    """A configuration that was looked at. `score` is what it was judged by, in words; `run` the result behind it, empty where there is none;
+    `memory` the entry that spoke against it."""
 
     parameters: Parameters
     is_chosen: bool
     words: str
     score: str = ""
     run: str = ""
+    memory: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {"parameters": self.parameters, "is_chosen": self.is_chosen, "words": self.words, "score": self.score, "run": self.run}
+        kept = {"parameters": self.parameters, "is_chosen": self.is_chosen, "words": self.words, "score": self.score, "run": self.run}
+        return kept | ({"memory": self.memory} if self.memory else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    choose: Callable[[dict[str, Any], Facts], Choice]
+    """`choose` takes its parameters, the facts, and what memory speaks against: that is never chosen, and kept with the reason."""
+
+    choose: Callable[[dict[str, Any], Facts, Avoided], Choice]
     faults: Callable[[dict[str, Any]], list[str]]
     parameters: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -65,7 +72,7 @@ class Rule:
 # --- Successive halving -------------------------------------------------------------------------------------------------------------------
 
 
-def _halve(rule: dict[str, Any], facts: Facts) -> Choice:
+def _halve(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
     """From the highest rung down: whoever is among the best of a rung and not on the next goes on; where nobody is, new ones are drawn."""
     resource, eta = rule["resource"], rule.get("eta", 3)
     rungs = _rungs(rule)
@@ -74,32 +81,44 @@ def _halve(rule: dict[str, Any], facts: Facts) -> Choice:
     for level, above in reversed(list(itertools.pairwise(rungs))):
         ranked = _ranked(at[level], facts.direction)
         room = len(ranked) // eta
-        going = [key for key, _ in ranked[:room] if key not in at[above]]
+        due = {key: result for key, result in ranked[:room] if key not in at[above]}
+        against = {key: avoided({**_point(result, names), resource: above}) for key, result in due.items()}
+        going = [key for key in due if against[key] is None]
         if going:
-            return _climb(ranked, going, room, (resource, level, above), at[above], names)
+            return _climb(ranked, going, room, (resource, level, above), at[above], names, against)
     known = set().union(*at.values())
-    drawn = _drawn(rule, known)
+    drawn, passed_over = _drawn(rule, known, lambda point: avoided({**point, resource: rungs[0]}))
+    spoken = [_spoken_against({**point, resource: rungs[0]}, entry) for point, entry in passed_over]
+    if not drawn and spoken:
+        return Choice("Every configuration that is left has been tried, or memory speaks against it.", tuple(spoken))
     if not drawn:
         return Choice("Every configuration of the space has been tried, and none is due for more.")
     waiting = len(at[rungs[0]]) - len(_ranked(at[rungs[0]], facts.direction))
     words = f"Nobody is due for the next rung, so {len(drawn)} new configurations begin with {rungs[0]} {resource}."
     fresh = [Candidate({**point, resource: rungs[0]}, True, "drawn from the space, not tried before") for point in drawn]
     tried = [_passed(result, resource, rungs[0]) for _, result in _ranked(at[rungs[0]], facts.direction)]
-    return Choice(f"{words} {waiting} of the first rung have no score." if waiting else words, (*fresh, *tried[: SHOWN - len(fresh)]))
+    looked_at = (*fresh, *spoken, *tried)[: max(SHOWN, len(fresh))]
+    return Choice(f"{words} {waiting} of the first rung have no score." if waiting else words, looked_at)
 
 
 def _climb(
-    ranked: list[tuple[str, Result]], going: list[str], room: int, step: tuple[str, int, int], above: dict[str, Result], names: list[str]
+    ranked: list[tuple[str, Result]],
+    going: list[str],
+    room: int,
+    step: tuple[str, int, int],
+    above: dict[str, Result],
+    names: list[str],
+    against: dict[str, Entry | None],
 ) -> Choice:
     resource, level, next_level = step
     found = []
     for place, (key, result) in enumerate(ranked, start=1):
-        point = {name: result.parameters.get(name) for name in names}
-        is_chosen = key in going[:MAX_CHOSEN]
+        is_chosen, entry = key in going[:MAX_CHOSEN], against.get(key)
         amount = next_level if is_chosen else level
-        why = "goes on" if is_chosen else "has gone on" if key in above else f"not among the best {room}"
+        why = "goes on" if is_chosen else said_against(entry) if entry else "has gone on" if key in above else f"not among the best {room}"
         words = f"{place} of {len(ranked)} with {level} {resource}: {why}"
-        found.append(Candidate({**point, resource: amount}, is_chosen, words, number(result.value), result.run))
+        memory = entry["id"] if entry else ""
+        found.append(Candidate({**_point(result, names), resource: amount}, is_chosen, words, number(result.value), result.run, memory))
     kept = sorted(found, key=lambda candidate: not candidate.is_chosen)[:SHOWN]
     return Choice(f"{len(going)} of {len(ranked)} configurations with {level} {resource} go on with {next_level}.", tuple(kept))
 
@@ -108,10 +127,20 @@ def _passed(result: Result, resource: str, level: int) -> Candidate:
     return Candidate(result.parameters, False, f"tried with {level} {resource}; not due for more", number(result.value), result.run)
 
 
-def _drawn(rule: dict[str, Any], known: set[str]) -> list[Parameters]:
-    """New points of the space, none of which is known. A sampler draws on where the last draw ended, a grid goes through its points."""
+def _point(result: Result, names: list[str]) -> Parameters:
+    return {name: result.parameters.get(name) for name in names}
+
+
+def _spoken_against(point: Parameters, entry: Entry) -> Candidate:
+    return Candidate(point, False, said_against(entry), memory=entry["id"])
+
+
+def _drawn(rule: dict[str, Any], known: set[str], avoided: Avoided) -> tuple[list[Parameters], list[tuple[Parameters, Entry]]]:
+    """New points of the space, none of which is known, and those that memory speaks against. A sampler draws on where the last draw ended, a grid
+    goes through its points."""
     space, wanted = _space(rule), min(int(rule.get("first", 6)), MAX_CHOSEN)
     points: list[Parameters] = []
+    passed_over: list[tuple[Parameters, Entry]] = []
     order = list(range(1, min(space.count, MAX_DRAWS) + 1))
     if space.kind == "grid":
         random.Random(f"order:{rule.get('seed', 0)}").shuffle(order)  # noqa: S311  # an experiment's draw, not a secret
@@ -119,11 +148,15 @@ def _drawn(rule: dict[str, Any], known: set[str]) -> list[Parameters]:
         point = space.member(place).parameters
         key = _key(point)
         if key not in known:
-            points.append(point)
             known = known | {key}
+            entry = avoided(point)
+            if entry is None:
+                points.append(point)
+            elif len(passed_over) < MAX_AVOIDED:
+                passed_over.append((point, entry))
         if len(points) == wanted:
             break
-    return points
+    return points, passed_over
 
 
 def _rungs(rule: dict[str, Any]) -> list[int]:
@@ -145,7 +178,7 @@ def _halving_faults(rule: dict[str, Any]) -> list[str]:
 # --- UCB1 ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def _bandit(rule: dict[str, Any], facts: Facts) -> Choice:
+def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
     """The arms that were never played first, in the grid's order; then by mean + sqrt(2 ln n / n_i)."""
     space, count = _space(rule), int(rule.get("arms", 3))
     names = sorted(rule["axes"])
@@ -161,8 +194,12 @@ def _bandit(rule: dict[str, Any], facts: Facts) -> Choice:
         bound = sum(rewards) / len(rewards) + math.sqrt(2 * math.log(total) / len(rewards)) if rewards else math.inf
         arms.append((-bound, place, point, rewards))
     arms.sort(key=lambda arm: arm[:2])
-    found = []
-    for rank, (bound, _, point, rewards) in enumerate(arms, start=1):
+    found: list[Candidate] = []
+    going = 0
+    for bound, _, point, rewards in arms:
+        entry = avoided(point)
+        is_chosen = entry is None and going < count
+        going += is_chosen
         newest = played.get(_key(point), [])
         words = (
             f"bound {number(-bound, places=3)}: mean {number(sum(rewards) / len(rewards), places=3)} of {len(rewards)} of {total} plays"
@@ -170,8 +207,14 @@ def _bandit(rule: dict[str, Any], facts: Facts) -> Choice:
             else "never played"
         )
         score = number(sum(rewards) / len(rewards), places=3) if rewards else ""
-        found.append(Candidate(point, rank <= count, words, score, newest[-1].run if newest else ""))
-    return Choice(f"{min(count, len(arms))} of {len(arms)} configurations have the largest upper confidence bounds.", tuple(found[:SHOWN]))
+        run, memory = newest[-1].run if newest else "", entry["id"] if entry else ""
+        found.append(Candidate(point, is_chosen, f"{words}; {said_against(entry)}" if entry else words, score, run, memory))
+    shown = tuple(sorted(found, key=lambda candidate: not candidate.is_chosen)[:SHOWN])
+    if not going:
+        return Choice(f"Memory speaks against each of the {len(arms)} configurations.", shown)
+    against = sum(bool(candidate.memory) for candidate in found)
+    spared = f" Memory speaks against {against}." if against else ""
+    return Choice(f"{going} of {len(arms)} configurations have the largest upper confidence bounds.{spared}", shown)
 
 
 def _rewards(rows: Iterable[Result], direction: str) -> list[float]:

@@ -10,6 +10,7 @@ from runs.policy.checks import look
 from runs.policy.choosing import RULES, Candidate
 from runs.policy.document import Policy
 from runs.policy.facts import Facts
+from runs.policy.memory import LEAST, reading
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
 
@@ -92,10 +93,13 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
         words = "The facts that are kept are of another agent or benchmark, so nobody can say what this version would have chosen."
         return Decided(Outcome.FAILED, words, checks)
     choose = policy.action["choose"]
-    choice = RULES[choose["rule"]].choose(choose, facts)
+    fixed, asked = policy.action.get("parameters", {}), policy.action.get("memory")
+    read = reading(facts.memory, asked.get("least", LEAST)) if asked else reading(None)
+    choice = RULES[choose["rule"]].choose(choose, facts, lambda point: read.against({**fixed, **point}))
+    words = f"{choice.words} {read.words}".strip()
     if not choice.chosen:
-        return Decided(Outcome.HOLDS, choice.words, checks, choice.candidates)
-    return _within(policy, facts, checks, choice.words, choice.candidates)
+        return Decided(Outcome.HOLDS, words, checks, choice.candidates)
+    return _within(policy, facts, checks, words, choice.candidates)
 
 
 def _within(policy: Policy, facts: Facts, checks: tuple[Fact, ...], words: str, candidates: tuple[Candidate, ...]) -> Decided:

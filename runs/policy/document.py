@@ -13,6 +13,8 @@ from jsonschema import Draft202012Validator
 
 from runs.policy.checks import CHECKS
 from runs.policy.choosing import RULES
+from runs.policy.memory import NEEDS as MEMORY_NEEDS
+from runs.policy.memory import PARAMETERS as MEMORY
 from runs.schema_words import schema_words
 
 MAX_CHECKS, MAX_INPUTS, MAX_FAULTS = 20, 20, 20
@@ -59,7 +61,7 @@ _LAUNCH: dict[str, Any] = {
     "seeds": {"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "integer", "minimum": 0, "maximum": 2**53}},
 }
 ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "launch_sweep": (("agent", "benchmark", "choose"), {**_LAUNCH, "choose": {}}),
+    "launch_sweep": (("agent", "benchmark", "choose"), {**_LAUNCH, "choose": {}, "memory": {}}),
     "launch_run": (("agent", "benchmark"), _LAUNCH),
     "promote": (("name",), {"name": SLUG, "purpose": WORDS}),
     "write_memory": (
@@ -154,6 +156,7 @@ def schema() -> dict[str, Any]:
                     "do": {"enum": sorted(ACTIONS)},
                     "inputs": {"type": "array", "maxItems": MAX_INPUTS, "items": {"type": "object"}},
                     "choose": {"type": "object", "required": ["rule", "axes"], "properties": {"rule": {"enum": sorted(RULES)}}},
+                    "memory": {"type": "object"},
                 },
             },
             "limits": {"type": "object", "additionalProperties": False, "properties": LIMITS},
@@ -199,6 +202,8 @@ def _action_faults(policy: Policy) -> list[str]:
             faults.append(f"action, input {number}: name one of {', '.join(INPUTS)}.")
             continue
         faults += _named(f"action, input {number}", entry, {kinds[0]: SLUG, **INPUTS[kinds[0]]})
+    if "memory" in policy.action and policy.does == "launch_sweep":
+        faults += _named("action, memory", policy.action["memory"], MEMORY, needs=MEMORY_NEEDS)
     if not faults and "choose" in policy.action:
         choose = policy.action["choose"]
         rule = RULES[choose["rule"]]

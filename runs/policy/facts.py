@@ -44,8 +44,8 @@ class Facts:
 
     `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
     that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
-    `gates` holds, by the name of a check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the
-    policy gave on the rest.
+    `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by the name of a
+    check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave on the rest.
     """
 
     at: str
@@ -71,6 +71,7 @@ class Facts:
     missing: tuple[str, ...] = ()
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    memory: dict[str, Any] | None = None
     gates: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from django.utils import timezone
 from runs.expressions.answered import answered, expression_faults
 from runs.expressions.worker import Asking
 from runs.lifecycle import TERMINAL
-from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
+from runs.models import Decision, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
+from runs.policy.memory import LEAST, why_aside
 from runs.policy.replay import Kept, in_words, replay
 from runs.queries.policy_names import name_faults
 from workspaces import kept_query
@@ -192,6 +193,20 @@ class DecisionPage:
         facts = self.decision.facts
         datasets = [{"label": entry["label"], "artifact": ""} for entry in facts.get("datasets", ())]
         return datasets + [{"label": entry["label"], "artifact": entry["id"]} for entry in facts.get("artifacts", ())]
+
+    @property
+    def memory(self) -> list[dict[str, Any]]:
+        """Entries that it read, as they stood then, each with why it was left aside (empty where it was gone by) and its title of now."""
+        asked = (self.decision.version.document.get("action") or {}).get("memory") or {}
+        entries = (self.decision.facts.get("memory") or {}).get("entries", ())
+        titles = dict(MemoryEntry.objects.filter(pk__in=[entry["id"] for entry in entries]).values_list("pk", "title")) if entries else {}
+        named = ((titles.get(uuid.UUID(entry["id"]), "an entry that is no more"), entry) for entry in entries)
+        return [{**entry, "title": title, "aside": why_aside(entry, asked.get("least", LEAST))} for title, entry in named]
+
+    @property
+    def hidden_memory(self) -> int:
+        """Failed attempts that were kept from it."""
+        return int((self.decision.facts.get("memory") or {}).get("hidden", 0))
 
     @property
     def known(self) -> dict[str, Any]:

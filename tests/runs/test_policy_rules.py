@@ -45,7 +45,7 @@ def results(*values: tuple[float, int, float | None]) -> tuple[Result, ...]:
 
 
 def choose(rule: dict[str, Any], **known: Any) -> Choice:
-    return RULES[rule["rule"]].choose(rule, facts(**known))
+    return RULES[rule["rule"]].choose(rule, facts(**known), lambda point: None)
 
 
 # --- Documents ----------------------------------------------------------------------------------------------------------------------------

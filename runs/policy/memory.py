@@ -1,0 +1,132 @@
+"""What a policy makes of the memory it reads: which entries it goes by, which it leaves aside and why, and what they speak against. Pure.
+
+An entry is data: its configuration is compared with the configurations that a rule would choose, its words are shown to people and never followed.
+All that memory can do is to keep a configuration from being chosen; limits, conditions and gates do not ask it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from runs.eligibility import Link
+from runs.policy.check import Check, Seen, SeenWith
+from runs.policy.facts import Facts
+from workspaces.units import plural
+
+# Whom a policy may go by, the least trusted first. An entry that nobody but its author has seen is never among them.
+TRUSTS = ("observed", "confirmed", "durable")
+LEAST = "observed"  # unless the document says more: one other person has read it and says that it was seen
+# What `memory` in a document may say: the collection whose configurations are not chosen, from which trust on, and whether failed attempts, which are
+# kept for people and hidden from policies (feature 69), are read for that.
+PARAMETERS: dict[str, Any] = {
+    "avoid": {"type": "string", "minLength": 1, "maxLength": 64},
+    "least": {"enum": list(TRUSTS)},
+    "failed_attempts": {"type": "boolean"},
+}
+NEEDS = ("avoid",)
+
+Entry = Mapping[str, Any]
+Avoided = Callable[[Mapping[str, Any]], Entry | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`aside`: what is not gone by, each with the reason. `hidden` failed attempts were not read at all."""
+
+    obeyed: tuple[Entry, ...] = ()
+    aside: tuple[tuple[Entry, str], ...] = ()
+    hidden: int = 0
+
+    def against(self, parameters: Mapping[str, Any]) -> Entry | None:
+        """The most trusted entry whose whole configuration is among these parameters: what a launch leaves open, no entry speaks against."""
+        return next((entry for entry in self.obeyed if _is_in(entry.get("configuration"), parameters)), None)
+
+    @property
+    def words(self) -> str:
+        """What was left aside, in a sentence; empty where nothing was."""
+        kinds = Counter(why.partition(":")[0] for _, why in self.aside)
+        said = f"Memory left aside: {', '.join(f'{count} {why}' for why, count in kinds.most_common())}." if kinds else ""
+        if self.hidden:
+            said += f" {plural(self.hidden, 'failed attempt is', 'failed attempts are')} kept for people and hidden from it."
+        return said.strip()
+
+
+def reading(memory: Mapping[str, Any] | None, least: str = LEAST) -> Reading:
+    """What is made of the entries that the facts hold, at this least trust; of nothing where memory was not read."""
+    if memory is None:
+        return Reading()
+    sorted_out = [(entry, why_aside(entry, least)) for entry in memory["entries"]]
+    return Reading(
+        tuple(entry for entry, why in sorted_out if not why),
+        tuple((entry, why) for entry, why in sorted_out if why),
+        int(memory.get("hidden", 0)),
+    )
+
+
+def why_aside(entry: Entry, least: str = LEAST) -> str:
+    """Why a policy does not go by an entry, as a clause; empty where it does."""
+    if entry["trust"] == "withdrawn":
+        return "withdrawn"
+    if entry["trust"] not in TRUSTS:
+        return "unreviewed: nobody but its author vouches for it"
+    if TRUSTS.index(entry["trust"]) < TRUSTS.index(least):
+        return f"{entry['trust']}, and this policy goes by {least} or more"
+    return f"stale: {entry['stale'][0]}".rstrip(".") if entry["stale"] else ""
+
+
+def said_against(entry: Entry) -> str:
+    """Why a configuration is not chosen. Not in the entry's words: who may read decisions may not be allowed to read memory."""
+    return f"memory speaks against it, {entry['trust']}"
+
+
+def _is_in(configuration: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> bool:
+    return bool(configuration) and all(
+        name in parameters and _is_same(value, parameters[name]) for name, value in (configuration or {}).items()
+    )
+
+
+def _is_same(one: object, other: object) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-9)
+    return one == other
+
+
+# --- A check ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _memory_age(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
+    days = given["days"]
+    required = f"nothing stale or older than {days:g} days"
+    if facts.memory is None:
+        return None, "not read", required, "The policy reads no memory, or its facts hold none."
+    trusted = [entry for entry in facts.memory["entries"] if entry["trust"] in TRUSTS]
+    if not trusted:
+        return True, "no entry", required, "Nothing that it would go by stands in what it reads."
+    now = datetime.fromisoformat(facts.at)
+    old = [entry for entry in trusted if now - datetime.fromisoformat(entry["since"]) > timedelta(days=days)]
+    stale = [entry for entry in trusted if entry["stale"]]
+    bad = list({entry["id"]: entry for entry in (*stale, *old)}.values())
+    oldest = max((now - datetime.fromisoformat(entry["since"])).days for entry in trusted)
+    observed = f"{plural(len(trusted), 'entry', 'entries')}, the oldest {plural(oldest, 'day', 'days')}"
+    words = f"{len(stale)} of them stale, {len(old)} too old; have them reviewed, or withdraw them." if bad else ""
+    return not bad, observed, required, words, _links(bad or trusted)
+
+
+def _links(entries: Sequence[Entry]) -> tuple[Link, ...]:
+    return tuple(Link("memory", entry["id"], f"{entry['trust']} entry") for entry in entries[:5])
+
+
+MEMORY = (
+    Check(
+        "memory_age",
+        "Memory it reads is fresh",
+        _memory_age,
+        {"days": {"type": "number", "exclusiveMinimum": 0, "maximum": 36_500}},
+        ("days",),
+    ),
+)
