@@ -61,7 +61,8 @@ def over(found: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", sorted(CHECKS.keys() - {"nothing_under_way", "results_at_least"}))  # counts of rows are always known
 def test_every_check_but_those_of_the_history_is_unknown_where_nothing_was_found_out(name: str) -> None:
-    given = {"gpu_hours": 1, "count": 1, "at_most": 1, "ece_at_most": 0.1, "benchmark": "held", "elo1": 10, "allowed": ["MIT"]}
+    given = {"gpu_hours": 1, "count": 1, "at_most": 1, "ece_at_most": 0.1, "benchmark": "held", "elo1": 10, "allowed": ["MIT"], "days": 30}
+    given |= {"as": ["failed"], "expression": "best > 0.5"}
     given |= {"at_most": "public"} if name == "egress" else {}
     assert judged({"check": name, **given})[0] == "unknown"
 
