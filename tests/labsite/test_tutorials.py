@@ -24,8 +24,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from labsite.examples.w2s import rounds
 teacher = replace(rounds.TEACHERS[0], params=MappingProxyType({**rounds.TEACHERS[0].params, "seconds_per_epoch": 0}))
-rounds.UNTIL_FROZEN = (teacher, rounds.CEILINGS[0], rounds.LABELLING, rounds.FINDING)
-rounds.UNTIL_PROMOTED = (rounds.JUDGING, rounds.STUDENT_B)
+rounds.UNTIL_FROZEN = (teacher, rounds.CEILINGS[0], rounds.FINDING)
+rounds.ONCE_FROZEN = (rounds.LABELLING,)
 rounds.AT_LAST = ()
 """
 AUTOGO = """

@@ -5,6 +5,7 @@ from pathlib import Path
 from labsite.examples import ground
 
 AGENTS = Path(__file__).resolve().parent / "agents"
+OBJECTS = Path(__file__).resolve().parent / "objects"  # what people state: the judge's rubric, the rule for trusted examples
 MAKE_TABLE = Path(__file__).resolve().parent / "make_table.py"
 
 

@@ -11,18 +11,20 @@ from functools import partial
 from pathlib import Path
 
 from labsite.examples.ground import WORDS, NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
-from labsite.examples.w2s import bundles, plan, rounds
+from labsite.examples.w2s import bundles, plan, policies, rounds
+from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run
+from runs.commands.policy import create_policy, propose_version
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Artifact, Run
+from runs.models import Artifact, Policy, Run
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.commands.blob import StoredFile, receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
-from workspaces.commands.live_dataset import cut_window, make_live
-from workspaces.models import Benchmark, Dataset, DatasetVersion, User, Workspace
+from workspaces.commands.live_dataset import make_live
+from workspaces.models import Approval, Benchmark, Dataset, DatasetVersion, User, Workspace
 
 POLL_SECONDS = 0.5
 Step = tuple[str, Callable[[], bool]]
@@ -40,6 +42,8 @@ def set_up(*, slug: str, admin: Actor, researcher: User, approver: User, as_root
         aim(plan.WORKSPACE, admin=admin)
         for grown in plan.GROWN:
             _grown_dataset(admin, grown)
+        for stated in plan.STATED:
+            _stated(admin, stated)
         for agent in plan.AGENTS:
             make_agent(agent, bundles.bundle_files(agent.bundle), admin=admin)
         open_for_launches(workspace, admin=admin, say=say)
@@ -60,15 +64,15 @@ def fill(*, workspace: Workspace, admin: Actor, python: Path, say: Say) -> None:
             _contract(admin, benchmark)
 
 
-def start(*, workspace: Workspace, researcher: Actor, say: Say, seconds: float) -> None:
-    """Launch the first round, each run once what it rests on is there; freeze the disagreement set before any student is trained, and cut the
-    window of trusted examples once the judge has spoken. Waits at most `seconds`."""
+def start(*, workspace: Workspace, researcher: Actor, approver: Actor, say: Say, seconds: float) -> None:
+    """Launch the first round, each run once what it rests on is there; freeze the disagreement set before any student is trained; then have the
+    policies approved, which train the students. Waits at most `seconds`."""
     deadline = time.monotonic() + seconds
-    steps = (
+    steps: tuple[Step, ...] = (
         *_launches(researcher, rounds.UNTIL_FROZEN),
         (plan.DISAGREEMENT.slug, lambda: _freeze(researcher, plan.DISAGREEMENT)),
-        *_launches(researcher, rounds.UNTIL_PROMOTED),
-        (plan.PROMOTIONS.first_window, lambda: _promote(researcher, rounds.JUDGING)),
+        *((entry.slug, partial(_policy, researcher, approver, entry)) for entry in policies.POLICIES),
+        *_launches(researcher, rounds.ONCE_FROZEN),
         *_launches(researcher, rounds.AT_LAST),
     )
     for name, step in steps:
@@ -96,10 +100,11 @@ def _launch(researcher: Actor, entry: plan.RunPlan) -> bool:
     if not all(ended):
         return False
     kinds = ("model", "control")
-    models = [Artifact.objects.filter(run__name=name, kind__in=kinds).latest("created_at").pk.hex for name in entry.models_of]
+    made_by = [run for run in ended[: len(entry.models_of)] if run is not None]
+    models = [Artifact.objects.filter(run=run, kind__in=kinds).latest("created_at").pk.hex for run in made_by]
     params = plain(entry.params)
     if entry.names_frozen_set:
-        params["frozen_set"] = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug, number=1).content_hash
+        params["frozen_set"] = _frozen_hash()
     request = LaunchRequest(
         benchmark=entry.benchmark, agent=entry.agent, datasets=entry.datasets, artifacts=tuple(models), parameters=params,
         seed=entry.seed, name=entry.key, reason=entry.reason,
@@ -109,8 +114,10 @@ def _launch(researcher: Actor, entry: plan.RunPlan) -> bool:
 
 
 def _ended(name: str) -> Run | None:
-    """The newest run of that name, once it has succeeded; None while it is at work. Raises NotReady where it ended otherwise."""
+    """The newest run of that name, or the first that the policy of that name has launched, once it has succeeded; None while it is at work. Raises
+    NotReady where it ended otherwise."""
     run = Run.objects.filter(name=name).order_by("-created_at").first()
+    run = run or Run.objects.filter(sweep__decision__policy__slug=name).order_by("created_at", "number").first()
     if run is None or RunStatus(run.status) not in TERMINAL:
         return None
     if run.status != RunStatus.SUCCEEDED:
@@ -139,14 +146,23 @@ def _freeze(researcher: Actor, wanted: plan.FrozenSetPlan) -> bool:
     return True
 
 
-def _promote(researcher: Actor, judging: plan.RunPlan) -> bool:
-    """Cut what the judge let pass as a window that students may learn from."""
-    if Dataset.objects.filter(slug=plan.PROMOTIONS.first_window).exists():
-        return True
-    if _ended(judging.key) is None:
-        return False
-    cut_window(actor=researcher, dataset=Dataset.objects.get(slug=plan.PROMOTIONS.slug), reason="The trusted examples of the first round")
+def _policy(researcher: Actor, approver: Actor, entry: policies.PolicyPlan) -> bool:
+    """Proposed by the one and approved by the other, as everything that acts by itself."""
+    policy = Policy.objects.filter(slug=entry.slug).first() or create_policy(actor=researcher, slug=entry.slug, name=entry.name)
+    if not policy.versions.exists():
+        document = plain(entry.document)
+        if entry.names_frozen_set:
+            document["action"]["parameters"]["frozen_set"] = _frozen_hash()
+        propose_version(actor=researcher, policy=policy, document=document, reason=entry.reason)
+    version = policy.versions.latest("number")
+    asked = Approval.objects.filter(subject_id=version.pk, status=Approval.Status.PENDING).first()
+    if asked is not None and version.number == 1:
+        decide_approval(actor=approver, approval=asked, approves=True, comment=WORDS, seen_hash=asked.content_hash)
     return True
+
+
+def _frozen_hash() -> str:
+    return str(DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug, number=1).content_hash)
 
 
 def _contract(actor: Actor, entry: plan.BenchmarkPlan) -> None:
@@ -165,6 +181,18 @@ def _grown_dataset(admin: Actor, entry: plan.GrownDatasetPlan) -> None:
     )  # fmt: skip
     if not dataset.is_live:
         make_live(actor=admin, dataset=dataset, window_records=entry.window_records, reason=WORDS)
+
+
+def _stated(admin: Actor, entry: plan.StatedPlan) -> None:
+    """The document as the first version of a dataset of its own. One that is stated anew is the next version, by whoever states it."""
+    dataset = Dataset.objects.filter(slug=entry.slug).first() or create_dataset(
+        actor=admin, slug=entry.slug, name=entry.name, description=entry.description, origin=Dataset.Origin.PRIVATE, licence=plan.STATED_LICENCE
+    )  # fmt: skip
+    if not dataset.versions.exists():
+        received = receive_file(entry.file, [bundles.OBJECTS.joinpath(entry.file).read_bytes()])
+        import_dataset_version(
+            actor=admin, dataset=dataset, role=DatasetVersion.Role.ANY, files=[received], records=1, source="stated by people of this laboratory"
+        )  # fmt: skip
 
 
 def _dataset(admin: Actor, entry: plan.DatasetPlan, file: Path) -> None:

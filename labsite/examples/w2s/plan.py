@@ -24,6 +24,17 @@ class DatasetPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class StatedPlan:
+    """What people state and runs follow, such as a rubric: a dataset of one document, `file` in the folder `objects`, so that it has versions, a hash
+    and a lineage like all that a run rests on."""
+
+    slug: str
+    name: str
+    description: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class GrownDatasetPlan:
     """A live dataset that runs add to. A window is cut once `window_records` wait, or by whoever asks for one where it is None."""
 
@@ -65,7 +76,8 @@ class BenchmarkPlan:
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A run to start. `models_of` names the runs whose artifacts of kind model are inputs, in their order; those must have succeeded first, as
-    must the runs `after`. With `names_frozen_set` the hash of the frozen set goes along as a parameter."""
+    must the runs `after`; both name a run of the plan, or a policy, of which the first run is meant. With `names_frozen_set` the hash of the frozen
+    set goes along as a parameter."""
 
     key: str
     agent: str
@@ -112,17 +124,33 @@ DATASETS = (
 )
 STUDENT_RECORDS, HOLDOUT_RECORDS = 170, 171
 
+RUBRIC = StatedPlan(
+    "medqa_rubric",
+    "Rubric of the judge",
+    "Three signs that a pathologist looks for, in columns that the weak teacher does not see, and how many of them say what.",
+    "rubric.json",
+)
+RULE = StatedPlan(
+    "trusted_example_rule",
+    "Rule for trusted examples",
+    "A weak label is learnt from if the teacher is sure enough, the judge agrees and the record is in no holdout; else a person looks at it.",
+    "trusted_example_rule.json",
+)
+STATED = (RUBRIC, RULE)
+STATED_LICENCE = "CC0-1.0"
+
 WEAK_LABELS = GrownDatasetPlan(
     "weak_labels_2026_05",
     "Weak labels, May 2026",
     "What a weak teacher says of records that it has not seen, and how sure it is. The true labels are not in it.",
     STUDENT_RECORDS,
 )
+TRUSTED_WINDOW = 40  # records of one run of the judge that students may learn from; a handful waits for the next
 PROMOTIONS = GrownDatasetPlan(
     "reviewed_promotions",
     "Trusted examples",
     "Weak labels of which the teacher is sure and with which the rubric judge agrees, or that a person has reviewed; none is in a holdout.",
-    None,
+    TRUSTED_WINDOW,
 )
 GROWN = (WEAK_LABELS, PROMOTIONS)
 DISAGREEMENT = FrozenSetPlan(
@@ -160,8 +188,9 @@ GAP = BenchmarkPlan(
     metric="gap_recovered",
     direction="maximize",
     holdout=HOLDOUT,
-    terms="(student - weak) / (ceiling - weak) of mean accuracies over at least 20 splits of the training records, all measured on the whole"
-    " holdout; the ceiling at least 10 points above the teacher. The error is the bootstrap's, over splits and held-out records.",
+    terms="Performance gap recovered (Burns et al. 2023): (student - weak) / (ceiling - weak) of mean accuracies over at least 20 splits of the"
+    " training records, all measured on the whole holdout; the ceiling at least 10 points above the teacher. The error is the bootstrap's, over"
+    " splits and held-out records. Its null control, the same with shuffled labels, stands on a board of its own and must recover nothing.",
 )
 ON_DISAGREEMENT = BenchmarkPlan(
     slug="disagreement-accuracy",
@@ -230,6 +259,8 @@ JUDGE = AgentPlan(
     inputs=(
         Need("dataset", "train"),
         Need("dataset", "holdout"),
+        Need("dataset", name=RUBRIC.slug),
+        Need("dataset", name=RULE.slug),
     ),
 )
 FINDER = AgentPlan(

@@ -1,8 +1,9 @@
-"""The runs of the laboratory's first round, in the order in which they are started."""
+"""The runs of the laboratory's first round that people start, in their order. The others follow from them by policies (policies.py)."""
 
 from types import MappingProxyType
 
 from labsite.examples.ground import AgentPlan
+from labsite.examples.w2s import policies
 from labsite.examples.w2s.plan import (
     ACCURACY,
     CEILING,
@@ -13,9 +14,6 @@ from labsite.examples.w2s.plan import (
     GAP,
     GAP_EVALUATOR,
     HOLDOUT,
-    JUDGE,
-    ON_DISAGREEMENT,
-    PROMOTIONS,
     STRONG_A,
     STRONG_B,
     STUDENT_TRAIN,
@@ -25,6 +23,7 @@ from labsite.examples.w2s.plan import (
     WEAK_LABELS,
     RunPlan,
 )
+from labsite.examples.w2s.policies import PolicyPlan
 
 
 def _teacher(key: str, seed: int, reason: str, **params: object) -> RunPlan:
@@ -41,17 +40,10 @@ def _student(key: str, agent: AgentPlan, dataset: str, reason: str, *after: str,
     return RunPlan(key, agent.slug, benchmark.slug, (dataset,), 1, reason, MappingProxyType(params), after=after, names_frozen_set=True)
 
 
-def _on_disagreement(of: RunPlan) -> RunPlan:
-    params = MappingProxyType({"benchmark": ON_DISAGREEMENT.slug, "frozen": True})
-    reason = f"Does {of.key} side with the ceiling where teacher and ceiling differ"
-    datasets = (DISAGREEMENT.slug,)
-    return RunPlan(f"disagreement-{of.key}", EVALUATOR.slug, ON_DISAGREEMENT.slug, datasets, 0, reason, params, models_of=(of.key,))
-
-
-def _gap(key: str, student: RunPlan, reason: str, *, control: bool = False) -> RunPlan:
+def _gap(key: str, student: PolicyPlan, reason: str, *, control: bool = False) -> RunPlan:
     benchmark = CONTROL if control else GAP
     params = MappingProxyType({"shuffle_labels": control, "benchmark": benchmark.slug})
-    datasets, models = (TRAIN, STUDENT_TRAIN, HOLDOUT), (student.key, TEACHERS[0].key)
+    datasets, models = (TRAIN, STUDENT_TRAIN, HOLDOUT), (student.slug, TEACHERS[0].key)
     return RunPlan(key, GAP_EVALUATOR.slug, benchmark.slug, datasets, 1, reason, params, models_of=models)
 
 
@@ -99,38 +91,20 @@ FINDING = RunPlan(
     "Find where teacher and ceiling differ, before a student is trained",
     models_of=(CEILINGS[0].key, TEACHERS[0].key),
 )
-JUDGING = RunPlan(
-    "judge-weak-labels",
-    JUDGE.slug,
-    ACCURACY.slug,
-    (WEAK_LABELS.first_window, HOLDOUT, DISAGREEMENT.slug),
-    0,
-    "Which weak labels may be trusted without a person",
-    after=(LABELLING.key,),
-)
-STUDENT_A = _student("student-a", STRONG_A, WEAK_LABELS.first_window, "How far candidate A gets on weak labels", LABELLING.key)
-STUDENT_B = _student("student-b", STRONG_B, WEAK_LABELS.first_window, "How far candidate B gets on weak labels", LABELLING.key)
-TRUSTING = _student("student-a-trusted", STRONG_A, PROMOTIONS.first_window, "Are fewer, trusted labels better than all", JUDGING.key)
 SHUFFLED = _student(
     "control-student-a", STRONG_A, WEAK_LABELS.first_window, "Control: labels in another order teach nothing", LABELLING.key,
     shuffle_labels=True,
 )  # fmt: skip
-STUDENTS = (STUDENT_A, STUDENT_B, TRUSTING, SHUFFLED)
 GAPS = (
-    _gap("gap-a", STUDENT_A, "How much of the gap candidate A recovers, over 24 splits"),
-    _gap("gap-b", STUDENT_B, "How much of the gap candidate B recovers, over 24 splits"),
-    _gap("control-a", STUDENT_A, "Control: does candidate A know anything from shuffled labels, over 24 splits", control=True),
-    _gap("control-b", STUDENT_B, "Control: does candidate B know anything from shuffled labels, over 24 splits", control=True),
+    _gap("gap-a", policies.TRAIN_A, "How much of the gap candidate A recovers, over 24 splits"),
+    _gap("gap-b", policies.TRAIN_B, "How much of the gap candidate B recovers, over 24 splits"),
+    _gap("control-a", policies.TRAIN_A, "Control: does candidate A know anything from shuffled labels, over 24 splits", control=True),
+    _gap("control-b", policies.TRAIN_B, "Control: does candidate B know anything from shuffled labels, over 24 splits", control=True),
 )
-UNTIL_FROZEN = (TEACHERS[0], *CEILINGS, *TEACHERS[1:], *map(_evaluation, (*CEILINGS, TEACHERS[0])), LABELLING, FINDING)
+UNTIL_FROZEN = (*TEACHERS[:1], *CEILINGS, *TEACHERS[1:], *map(_evaluation, (*CEILINGS, *TEACHERS)), FINDING)
 """All that may run before the disagreement set is frozen: no student is among them."""
-UNTIL_PROMOTED = (
-    JUDGING,
-    STUDENT_A,
-    STUDENT_B,
-    SHUFFLED,
-    *map(_evaluation, (STUDENT_A, STUDENT_B, SHUFFLED)),
-    *map(_on_disagreement, (STUDENT_A, STUDENT_B)),
-)
-AT_LAST = (TRUSTING, *GAPS, _evaluation(TRUSTING), _on_disagreement(TRUSTING), *map(_evaluation, TEACHERS[1:]))
-RUNS = (*UNTIL_FROZEN, *UNTIL_PROMOTED, *AT_LAST)
+ONCE_FROZEN = (LABELLING, SHUFFLED, _evaluation(SHUFFLED))
+"""What people start once the policies act: of weak labels, judge, students and their measurement follow by themselves."""
+AT_LAST = GAPS
+"""What rests on students that policies have trained."""
+RUNS = (*UNTIL_FROZEN, *ONCE_FROZEN, *AT_LAST)

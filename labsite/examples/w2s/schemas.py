@@ -85,7 +85,6 @@ def evaluator(*, accuracy: str) -> Schema:
 
 def judge(*, trusted: str) -> Schema:
     return _schema(
-        min_confidence=_number(0.5, 1, 0.7, "How sure the teacher must be of a label that is trusted without a person."),
         reviewed=_texts([], 0, "Ids of records whose weak label a person has reviewed and accepts."),
         dataset=_text(trusted, "Live dataset that trusted examples are added to."),
         target=_TARGET,

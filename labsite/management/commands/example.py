@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from labsite.examples.w2s import make as w2s
 from labsite.examples.w2s.plan import WORKSPACE as W2S
 from workspaces.access import Actor, SiteRole
 from workspaces.audit import Refusal
-from workspaces.models import User
+from workspaces.models import User, Workspace
 
 POLL_SECONDS = 0.5
 SLUGS = {"w2s": W2S.slug, "autogo": AUTOGO.slug}
@@ -46,7 +48,12 @@ class Command(BaseCommand):
             raise CommandError(f"{admin.username} may not create workspaces.")
         people: dict[str, Any] = {"admin": Actor.of(admin), "researcher": researcher, "approver": approver}
         name, slug = options["name"], options["workspace"] or SLUGS[options["name"]]
-        set_up, start = {"w2s": (w2s.set_up, w2s.start), "autogo": (autogo.set_up, autogo.start)}[name]
+        start_w2s = partial(w2s.start, approver=Actor.of(approver))
+        laboratories: dict[str, tuple[Callable[..., Workspace], Callable[..., None]]] = {
+            "w2s": (w2s.set_up, start_w2s),
+            "autogo": (autogo.set_up, autogo.start),
+        }
+        set_up, start = laboratories[name]
         try:
             workspace = set_up(slug=slug, as_root=os.geteuid() == 0, say=self._say, **people)
             if options["set_up_only"]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from labsite.examples import ground
 from labsite.examples.ground import AgentPlan
-from labsite.examples.w2s import bundles
+from labsite.examples.w2s import bundles, plan
 
+STATED = {entry.slug for entry in plan.STATED}
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -56,8 +57,8 @@ def start(
     seed: int = 1,
     changed: dict[str, Any] | None = None,
 ) -> Ended:
-    """Make a run folder, unpack the agent's bundle into it, start its argv there and wait for the end. JSON files are given as artifacts;
-    `changed` replaces entries of the job file."""
+    """Make a run folder, unpack the agent's bundle into it, start its argv there and wait for the end. JSON files are given as artifacts,
+    but for what people state; `changed` replaces entries of the job file."""
     (folder / "code").mkdir(parents=True)
     for name, content in bundles.bundle_files(agent.bundle).items():
         (folder / "code" / name).write_bytes(content)
@@ -65,9 +66,8 @@ def start(
     for slug, path in inputs.items():
         (folder / "inputs" / slug).mkdir(parents=True)
         shutil.copyfile(path, folder / "inputs" / slug / path.name)
-        described.append(
-            {"slug": slug, "kind": "artifact" if path.suffix == ".json" else "dataset", "version": "1", "sha256": sha256(path)}
-        )
+        kind = "artifact" if path.suffix == ".json" and slug not in STATED else "dataset"
+        described.append({"slug": slug, "kind": kind, "version": "1", "sha256": sha256(path)})
     document = {"schema": "labsite.job.v1", "seed": seed, "params": params or {}, "inputs": described, **(changed or {})}
     (folder / "job.json").write_text(json.dumps(document))
     argv, environment = [python, *agent.argv[1:]], {**ENVIRONMENT, "LABSITE_JOB": str(folder / "job.json")}

@@ -11,11 +11,12 @@ import pytest
 
 from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s import plan, rounds
-from labsite.examples.w2s.bundles import MAKE_TABLE
+from labsite.examples.w2s.bundles import MAKE_TABLE, OBJECTS
 from tests.examples.w2s import bundle
 from tests.examples.w2s.bundle import Ended
 
 Launch = Callable[..., Ended]
+STATED = {entry.slug: OBJECTS / entry.file for entry in plan.STATED}  # the rubric and the rule, as the judge is given them
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +95,7 @@ def first_round(launch: Launch, tables: Path) -> Round:
         plan.WEAK_LABELS.first_window: labels.output("weak_labels.csv"),
         plan.DISAGREEMENT.slug: disagreement.output("disagreement.csv"),
     }
-    judge = launch(plan.JUDGE, {**given, **holdout})
+    judge = launch(plan.JUDGE, {**given, **holdout, **STATED})
     for ended in (teacher, labels, ceiling, disagreement, judge):
         assert ended.code == 0, ended.stderr
     return Round(table, teacher, labels, ceiling, disagreement, judge)

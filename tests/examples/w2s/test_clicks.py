@@ -41,7 +41,9 @@ def test_from_the_best_score_everything_under_it_is_clicked(pool_python: str, mo
         while (score := best(laboratory)) is None:
             assert time.monotonic() < deadline, "no score in time"
             with pytest.raises(NotReady):
-                make.start(workspace=workspace, researcher=Actor.of(researcher), say=lambda text: None, seconds=0)
+                make.start(
+                    workspace=workspace, researcher=Actor.of(researcher), approver=Actor.of(approver), say=lambda text: None, seconds=0
+                )
             dispatch(laboratory)
             watch(laboratory)
     with laboratory.opened():

@@ -1,12 +1,8 @@
 """The laboratory is made by ordinary commands, once, however often it is asked for; what rests on runs waits for them."""
 
-import os
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -17,7 +13,6 @@ from labsite.examples.ground import NotReady
 from labsite.examples.w2s import bundles, make, plan, rounds
 from runs.models import Run
 from tests.factories import make_user
-from tests.factories_runs import Laboratory, dispatch, watch
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.agent import publish_agent_version
@@ -27,7 +22,6 @@ from workspaces.models import (
     Benchmark,
     Contract,
     Dataset,
-    DatasetPiece,
     DatasetVersion,
     Engine,
     Installation,
@@ -78,14 +72,14 @@ def test_setting_up_twice_is_setting_up_once(people: tuple[Actor, User, User], p
     workspace = set_up(people, pool_python, said)
     before = counts(workspace)
     assert set_up(people, pool_python, said).pk == workspace.pk
-    assert counts(workspace) == before == [7, 5, 4, 6, 4, 3, 1, 0]
+    assert counts(workspace) == before == [7, 5, 4, 8, 6, 3, 1, 0]
     assert len(said) == len(set(said))
     with scope.open_workspace(workspace.pk):
         roles = dict(DatasetVersion.objects.values_list("dataset__slug", "role"))
-        assert roles == {entry.slug: entry.role for entry in plan.DATASETS}
+        assert roles == {entry.slug: entry.role for entry in plan.DATASETS} | dict.fromkeys((plan.RUBRIC.slug, plan.RULE.slug), "any")
         assert dict(Dataset.objects.filter(is_live=True).values_list("slug", "window_records")) == {
             "weak_labels_2026_05": 170,
-            "reviewed_promotions": None,
+            "reviewed_promotions": plan.TRUSTED_WINDOW,
         }
 
 
@@ -117,44 +111,7 @@ def test_what_rests_on_nothing_is_launched_at_once_and_the_rest_waits(people: tu
     workspace = set_up(people, pool_python, [])
     for _ in range(2):
         with pytest.raises(NotReady, match="evaluate-ceiling-a waits for the runs before it"):
-            make.start(workspace=workspace, researcher=Actor.of(people[1]), say=lambda text: None, seconds=0)
+            make.start(workspace=workspace, researcher=Actor.of(people[1]), approver=Actor.of(people[2]), say=lambda text: None, seconds=0)
     with scope.open_workspace(workspace.pk):
         launched = set(Run.objects.values_list("name", flat=True))
         assert launched == {run.key for run in (*rounds.TEACHERS, *rounds.CEILINGS)}
-
-
-@pytest.mark.pool
-@pytest.mark.usefixtures("python_of_runs")
-@pytest.mark.django_db(transaction=True)
-def test_the_disagreement_set_is_frozen_before_a_student_is_asked_for(
-    people: tuple[Actor, User, User], pool_python: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    teacher = replace(rounds.TEACHERS[0], params=MappingProxyType({**rounds.TEACHERS[0].params, "seconds_per_epoch": 0}))
-    monkeypatch.setattr(rounds, "UNTIL_FROZEN", (teacher, rounds.CEILINGS[0], rounds.LABELLING, rounds.FINDING))
-    monkeypatch.setattr(rounds, "UNTIL_PROMOTED", (rounds.STUDENT_A, rounds.STUDENT_B))
-    workspace = set_up(people, pool_python, [], as_root=os.geteuid() == 0)
-    laboratory, deadline = Laboratory(workspace, people[0]), time.monotonic() + 100
-    while not is_launched(laboratory, rounds.STUDENT_B.key):
-        assert time.monotonic() < deadline, "no student was launched"
-        with pytest.raises(NotReady):
-            make.start(workspace=workspace, researcher=Actor.of(people[1]), say=lambda text: None, seconds=0)
-        if not is_launched(laboratory, rounds.STUDENT_B.key):
-            dispatch(laboratory)
-            watch(laboratory)
-    with laboratory.opened():
-        frozen = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug)
-        assert (frozen.role, frozen.number) == (DatasetVersion.Role.HOLDOUT, 1)
-        assert frozen.made_by_run_id == Run.objects.get(name=plan.DISAGREEMENT.made_by).pk
-        assert Contract.objects.get(benchmark__slug=plan.ON_DISAGREEMENT.slug).holdout_id == frozen.pk
-        students = Run.objects.filter(name__startswith="student-")
-        assert {run.name for run in students} == {"student-a", "student-b"}
-        assert all(run.created_at > frozen.created_at and run.parameters["frozen_set"] == frozen.content_hash for run in students)
-        piece = DatasetPiece.objects.get(dataset__slug=plan.WEAK_LABELS.slug)
-        assert piece.made_by_run_id == Run.objects.get(name=rounds.LABELLING.key).pk
-        assert piece.window is not None
-        assert piece.window.slug == plan.WEAK_LABELS.first_window
-
-
-def is_launched(laboratory: Laboratory, name: str) -> bool:
-    with laboratory.opened():
-        return Run.objects.filter(name=name).exists()

@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from labsite.examples.w2s import plan, rounds
+from labsite.examples.ground import plain
+from labsite.examples.w2s import plan, policies, rounds
+from runs.policy.document import read_policy
 from workspaces.agent_inputs import Given, unmet
 
 AGENTS = {agent.slug: agent for agent in plan.AGENTS}
 HOLDOUTS = {plan.HOLDOUT, plan.DISAGREEMENT.slug}
+BY_POLICIES = {policies.TRAIN_A.slug, policies.TRAIN_B.slug}
 FROM_RUNS = {plan.WEAK_LABELS.first_window, plan.PROMOTIONS.first_window, plan.DISAGREEMENT.slug}
 
 
@@ -36,9 +39,9 @@ def test_every_run_is_named_once_has_a_reason_and_rests_on_what_came_before() ->
         assert run.benchmark in benchmarks
         Draft202012Validator(dict(AGENTS[run.agent].parameters)).validate(dict(run.params))
         assert set(run.datasets) <= datasets | FROM_RUNS
-        assert {*run.models_of, *run.after} <= before, run.key
+        assert {*run.models_of, *run.after} <= before | BY_POLICIES, run.key
         before.add(run.key)
-    assert len(before) == len(rounds.RUNS) == 28
+    assert len(before) == len(rounds.RUNS) == 18
 
 
 def test_no_run_that_trains_reads_a_holdout_and_no_student_the_truth() -> None:
@@ -50,11 +53,26 @@ def test_no_run_that_trains_reads_a_holdout_and_no_student_the_truth() -> None:
 
 
 def test_before_the_freeze_there_is_no_student_and_after_it_each_names_the_set() -> None:
-    students = {run.key for run in rounds.STUDENTS}
-    assert not students & {run.key for run in rounds.UNTIL_FROZEN}
-    assert {run.key for run in rounds.RUNS if run.names_frozen_set} == students
+    assert not {run.agent for run in rounds.UNTIL_FROZEN if run.benchmark != plan.CEILING.slug} & {plan.STRONG_A.slug, plan.STRONG_B.slug}
+    assert {run.key for run in rounds.RUNS if run.names_frozen_set} == {rounds.SHUFFLED.key}
+    assert {entry.slug for entry in policies.POLICIES if entry.names_frozen_set} == BY_POLICIES
     assert plan.DISAGREEMENT.made_by == rounds.UNTIL_FROZEN[-1].key
     assert {run.key for run in rounds.GAPS} == {"gap-a", "gap-b", "control-a", "control-b"}
+
+
+def test_every_policy_is_taken_has_limits_and_names_what_is_planned() -> None:
+    planned = {"agent": set(AGENTS), "benchmark": {entry.slug for entry in plan.BENCHMARKS}}
+    for entry in policies.POLICIES:
+        document = plain(entry.document)
+        policy = read_policy(document)
+        assert policy.limits["decisions"] > 0, "none acts for ever"
+        assert "gpu_hours_a_week" in policy.limits or not policy.does.startswith("launch")
+        for part in (policy.trigger, policy.action):
+            for name, slugs in planned.items():
+                assert part.get(name) is None or part[name] in slugs, entry.slug
+        if "agent" in policy.action:
+            Draft202012Validator(dict(AGENTS[policy.action["agent"]].parameters)).validate(policy.action.get("parameters", {}))
+    assert len({entry.slug for entry in policies.POLICIES}) == len(policies.POLICIES)
 
 
 def test_controls_have_a_benchmark_of_their_own_and_are_named_as_what_they_are() -> None:
@@ -75,8 +93,7 @@ def test_each_run_is_given_what_its_agent_says_that_it_needs() -> None:
     for run in rounds.RUNS:
         needs = AGENTS[run.agent].inputs
         assert needs, run.agent
-        made_by = [next(other for other in rounds.RUNS if other.key == key) for key in run.models_of]
-        kinds = ["control" if other.params.get("shuffle_labels") else "model" for other in made_by]
+        kinds = ["control" if key == rounds.SHUFFLED.key else "model" for key in run.models_of]
         given = [Given(slug, "dataset", roles[slug]) for slug in run.datasets]
         given += [Given(key, "artifact", kind) for key, kind in zip(run.models_of, kinds, strict=True)]
         assert unmet(needs, given) == [], run.key

@@ -10,7 +10,7 @@ from labsite.examples.ground import AgentPlan
 from labsite.examples.w2s import plan, rounds
 from runs.queries.home_scores import PROMOTABLE
 from tests.examples.w2s.bundle import Ended, records, sha256
-from tests.examples.w2s.conftest import Launch, Round
+from tests.examples.w2s.conftest import STATED, Launch, Round
 
 STUDENTS = {"a": plan.STRONG_A, "b": plan.STRONG_B}
 OUTPUTS = ("model.json", "weak_labels.csv", "disagreement.csv", "verdicts.csv", "trusted.csv", "gap.json", "splits.csv")
@@ -212,6 +212,7 @@ def test_run_again_with_the_same_seeds_everything_is_the_same(
                 plan.WEAK_LABELS.first_window: first_round.weak_labels,
                 plan.DISAGREEMENT.slug: first_round.frozen,
                 **first_round.holdout,
+                **STATED,
             },
         ),
         *(

@@ -12,12 +12,14 @@ FILE = "samples.jsonl"
 
 @dataclass(frozen=True)
 class SampleResult:
-    """`score` of a sample that is no number is left out; the sample stays, as one that was abstained from."""
+    """`score` of a sample that is no number is left out; the sample stays, as one that was abstained from. `confidence`: how sure the model is of
+    the class that it names, from 0 to 1, where it says so."""
 
     id: str
     truth: object
     output: object
     score: float
+    confidence: float | None = None
 
 
 def write_samples(job: Job, results: Iterable[SampleResult]) -> str:
@@ -28,6 +30,7 @@ def write_samples(job: Job, results: Iterable[SampleResult]) -> str:
             count += 1
             told = math.isfinite(result.score)
             line = {"id": result.id, "truth": result.truth, "output": result.output, "status": "ok" if told else "abstained"}
-            file.write(json.dumps(line | ({"score": result.score} if told else {}), allow_nan=False) + "\n")
+            said = {"confidence": result.confidence} if result.confidence is not None else {}
+            file.write(json.dumps(line | ({"score": result.score} if told else {}) | said, allow_nan=False) + "\n")
     job.event("artifact", path=f"outputs/{FILE}", name="samples", kind="samples", metadata={"samples": count})
     return f"outputs/{FILE}"

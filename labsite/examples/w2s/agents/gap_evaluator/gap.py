@@ -1,6 +1,7 @@
 """Performance gap recovered: how much of the way from a weak teacher to the ceiling a student has gone, and how sure that is.
 
-Every array holds, for each split (row) and each held-out record (column), whether it was told apart rightly.
+The measure is that of Burns et al., Weak-to-strong generalization, 2023 (arXiv:2312.09390), section 3. Every array holds, for each split
+(row) and each held-out record (column), whether it was told apart rightly.
 """
 
 from dataclasses import dataclass

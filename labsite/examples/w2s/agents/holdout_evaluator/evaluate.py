@@ -37,9 +37,11 @@ def main(job: Job) -> None:
     job.metric("expected_calibration_error", calibration_error(probabilities, holdout.labels), 0)
     job.event("artifact", path="outputs/predictions.csv", name="predictions", kind="predictions", metadata={"records": samples})
     told = zip(holdout.record_ids, holdout.labels, probabilities, strict=True)
-    file = write_samples(
-        job, (SampleResult(name, int(label), float(chance), float((chance >= 0.5) == label)) for name, label, chance in told)
+    results = (
+        SampleResult(name, int(label), float(chance), float((chance >= 0.5) == label), float(max(chance, 1 - chance)))
+        for name, label, chance in told
     )
+    file = write_samples(job, results)
     benchmark = job.text("benchmark", "medqa-holdout-accuracy")
     if model.params.get("shuffle_labels"):
         value, spread = above_chance(probabilities, holdout.labels)

@@ -1,12 +1,38 @@
-"""The rule for trusted examples. A weak label is trusted if the record is in no holdout, and either the teacher is sure and the judge agrees,
-or a person has reviewed it. What is left waits for a person, with the reason."""
+"""The rule for trusted examples, as its document states it: an input of the run. A weak label is trusted if the record is in no holdout, and either
+the teacher is sure to at least the rule's `min_confidence` and the judge agrees, or a person has reviewed it. What is left waits for a person, with
+the reason."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from rubric import OPEN
+from run_folder import Input, Job, JobError
+from stated import fields_of, number_of, only_document
 
+SCHEMA = "w2s.trusted-example-rule.v1"
+# What a rule has to say, word for word: a judge that knows no other way follows no rule that asks for one.
+SAID = {"judge": "agrees", "in_a_holdout": "never", "otherwise": "a person"}
 TRUSTED, WAITS, HELD_OUT = "trusted", "waits", "held_out"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`min_confidence`: how sure the teacher must be, from 0.5 to 1."""
+
+    source: Input
+    min_confidence: float
+
+
+def read_rule(job: Job) -> Rule:
+    """The only rule among the inputs. Raises JobError where there is none, several, or one that cannot be followed."""
+    source, document = only_document(job, SCHEMA, "rule for trusted examples")
+    where = f"the rule in {source.slug}"
+    fields_of(document, ("title", "min_confidence", *SAID), ("min_confidence", *SAID), where)
+    for name, said in SAID.items():
+        if document[name] != said:
+            raise JobError(f"{where}: {name} is {document[name]!r}; this judge follows {said!r} alone")
+    return Rule(source, number_of(document, "min_confidence", 0.5, 1, where))
 
 
 def decide(
