@@ -1,4 +1,5 @@
-"""A file of per-sample results, as a run leaves it beside a score: JSON lines of id, truth, output, score and status. Pure; all of it may be a lie.
+"""A file of per-sample results, as a run leaves it beside a score: JSON lines of id, truth, output, score, status and
+confidence. Pure; all of it may be a lie.
 
 Read a line at a time, however long a line is; what cannot be read is counted with its number and its reason, and keeps nothing else from being
 read. A sample that errored or was abstained from stays in the file, so that it stays in the denominator.
@@ -33,7 +34,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line. `score` is None where none was given, which only a sample that errored or was abstained from may do."""
+    """One line. `score` is None where none was given, which only a sample that errored or was abstained from may do; `confidence` is how sure whoever
+    answered was that the answer is right, 0 to 1, None where that is not said."""
 
     line: int
     id: str
@@ -41,6 +43,7 @@ class Sample:
     score: float | None
     truth: str
     output: str
+    confidence: float | None = None
     is_fault: ClassVar[bool] = False
 
 
@@ -157,7 +160,10 @@ def read_sample(number: int, line: bytes) -> Sample:
     score = optional_number(found, "score")
     if score is None and status == Status.OK:
         raise MalformedError("score is missing, and its status is ok")
-    return Sample(number, name, Status(status), score, _spelled(found.get("truth")), _spelled(found.get("output")))
+    confidence = optional_number(found, "confidence", least=0)
+    if confidence is not None and confidence > 1:
+        raise MalformedError("confidence is not between 0 and 1")
+    return Sample(number, name, Status(status), score, _spelled(found.get("truth")), _spelled(found.get("output")), confidence)
 
 
 def _spelled(value: object) -> str:

@@ -5,12 +5,13 @@ from typing import Any
 from runs.commands.promotion import propose_promotion
 from runs.eligibility import Fact
 from runs.jobs.overlap import compare_pairs, read_version
-from runs.models import Artifact, Evaluation, Promotion, Run, RunInput
+from runs.models import Artifact, Decision, Evaluation, Promotion, Run, RunInput
 from runs.queries.overlap import next_to_read, pairs_to_compare
 from tests.factories_pages import add_artifact, copy_runs, score_runs
 from tests.factories_runs import Laboratory, launch
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, command
+from workspaces.commands import approval as requests
 from workspaces.commands.dataset import change_dataset
 from workspaces.models import Approval, Dataset
 from workspaces.verbs import Verb
@@ -72,6 +73,19 @@ def add_promotion(event: Draft, /, *, actor: Actor, artifact: Artifact, name: st
     )  # fmt: skip
     event.created(promotion)
     return promotion
+
+
+@command(Verb.APPROVAL_VOIDED, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
+def add_gate(event: Draft, /, *, actor: Actor, promotion: Promotion, decision: Decision, gate: list[Fact]) -> None:
+    """The request about it, void by now, with the gate of the policy that put it forward."""
+    assert actor.user
+    content = {"asks": promotion.label, "facts": promotion.facts, "decision": decision.pk.hex, "put_forward_by": decision.label}
+    asked = requests.ask(
+        event, subject_type="promotion", subject_id=promotion.pk, subject_label=promotion.label, reason=promotion.reason, requested_by=actor.user,
+        content=content | {"gate": [fact.agreed for fact in gate]},
+    )  # fmt: skip
+    requests.void(event, subject_type="promotion", subject_id=promotion.pk)
+    event.about = asked
 
 
 def propose(actor: Actor, artifact: Artifact, name: str = "champion", **asked: Any) -> tuple[Promotion, Approval]:

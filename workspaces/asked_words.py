@@ -14,6 +14,8 @@ SAID = (
     "version",
     "certificate",
     "facts",
+    "gate",
+    "decision",
     "parameters",
     "limits",
     "benchmark",

@@ -39,9 +39,9 @@ def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> C
         name=name,
         benchmark=benchmark,
         contract=contract,
-        score=_score(artifact, contract),
+        score=newest_score(artifact, contract),
         standing=standing,
-        standing_score=_score(standing.artifact, contract) if standing else None,
+        standing_score=newest_score(standing.artifact, contract) if standing else None,
         read=read,
     )
 
@@ -60,7 +60,7 @@ def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
     return Benchmark.objects.get(pk=own if own in measured or not measured else measured[0])
 
 
-def _score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
+def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
     """The newest score of it under the contract: not the best of several, which whoever repeats a measurement could choose. What an evaluating
     run has measured of it goes before what its maker reported."""
     if contract is None:

@@ -7,6 +7,8 @@ from typing import Any
 from django.db.models import Count, F, Q, Sum
 
 from runs.checks.candidate import candidate_of
+from runs.checks.gate_chain import chain_for, checks_of, reviews_for, starts_of
+from runs.checks.gate_samples import samples_for
 from runs.checks.policy_memory import memory_for
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
@@ -15,6 +17,7 @@ from runs.policy.decide import Outcome
 from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
 from runs.queries.launch_request import prepare
+from runs.queries.lineage import Node
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
@@ -44,8 +47,9 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
             known["gpu_ms_each"] = prepare(request_of(policy, datasets, artifacts), is_draft=True).gpu_ms
         except (Refusal, NotFound) as fault:
             problems.append(str(fault))
-    if policy.does == "promote" and cause.type == "evaluation":
-        known = _promotable(policy, cause)
+        known["gates"] = chain_for(checks_of(policy), starts_of(known["datasets"], known["artifacts"]))
+    if policy.does == "promote" and cause.type == "evaluation" and not problems:
+        known = _promotable(version, policy, cause)
     week = [row for row in standings(now=now, units={Unit.GPU_MS}) if row.window == Limit.Window.WEEK and row.mode == Limit.Mode.STOP]
     return Facts(
         at=now.isoformat(),
@@ -145,7 +149,7 @@ def _results(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _promotable(policy: Policy, cause: Cause) -> dict[str, Any]:
+def _promotable(version: PolicyVersion, policy: Policy, cause: Cause) -> dict[str, Any]:
     """What the evaluation of the cause has measured, and what stands under the name, each with its newest score under the contract that holds."""
     row = Evaluation.objects.filter(pk=cause.id).select_related("subject_artifact__blob", "subject_artifact__run__contract").first()
     artifact = row.subject_artifact if row is not None else None
@@ -153,13 +157,16 @@ def _promotable(policy: Policy, cause: Cause) -> dict[str, Any]:
         return {}
     name = ids.same_name(policy.action["name"])
     candidate = candidate_of(artifact, name)
-    contract, standing = candidate.contract, candidate.standing
+    contract, standing, checks = candidate.contract, candidate.standing, checks_of(policy)
     asked = Promotion.objects.filter(name=name, artifact=artifact, status=Promotion.Status.PROPOSED).first()
     return {
         "missing": (f"A person still has to decide on it: {asked.label}.",) if asked is not None else (),
         "direction": "minimize" if contract is not None and contract.direction == Contract.Direction.MINIMIZE else "maximize",
         "candidate": _measured(artifact, candidate.score),
         "standing": _measured(standing.artifact, candidate.standing_score) if standing is not None else None,
+        "gates": chain_for(checks, [Node(NodeKind.ARTIFACT, artifact.pk)])
+        | samples_for(checks, candidate)
+        | reviews_for(checks, candidate, name, version.proposed_by),
     }
 
 

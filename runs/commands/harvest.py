@@ -108,7 +108,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
             latest[benchmark.pk, score.metric] = (benchmark, score)
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
     left_out: dict[str, dict[str, str]] = {}
-    subject = _subject(run)
+    read = _measured_by(run)
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
         if benchmark.pk not in contracts:
@@ -123,7 +123,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
             continue
         evaluation = Evaluation.objects.create(
             run=run, benchmark=benchmark, contract=contract, metric=score.metric, value=score.value, standard_error=score.stderr,
-            samples=score.samples, errored=score.errored, abstained=score.abstained, subject_artifact=subject,
+            samples=score.samples, errored=score.errored, abstained=score.abstained, subject_artifact=_subject(read, score.subject),
             **_samples_of(run, score.samples_file, samples_files),
         )  # fmt: skip
         event.created(evaluation)
@@ -165,13 +165,21 @@ def _samples_of(run: Run, path: str, samples_files: Mapping[str, SamplesFile]) -
     return {"samples_artifact": artifact, "samples_read": {"path": path, **(file.read if file and artifact else {})}}
 
 
-def _subject(run: Run) -> Artifact | None:
-    """What the scores of an evaluating run are scores of: the one artifact that it read. One that read several has measured none of them in
-    particular, and a run that trains is measured itself."""
-    if run.kind != "evaluate":
-        return None
-    read = list(run.inputs.filter(kind="artifact").select_related("artifact")[:2])
-    return read[0].artifact if len(read) == 1 else None
+def _measured_by(run: Run) -> dict[str, Artifact]:
+    """The artifacts that an evaluating run has read, by the names of its inputs; a run that trains is measured itself."""
+    return (
+        {entry.slug: entry.artifact for entry in run.inputs.filter(kind="artifact").select_related("artifact")}
+        if run.kind == "evaluate"
+        else {}
+    )
+
+
+def _subject(read: Mapping[str, Artifact], named: str) -> Artifact | None:
+    """What a score is a score of: the one artifact that the run read. One that read several says which of them it has measured, or none in
+    particular; a name that no input bears measures none."""
+    if named:
+        return read.get(named)
+    return next(iter(read.values())) if len(read) == 1 else None
 
 
 def _was_kept_apart(run: Run, contract: Contract) -> bool:

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from runs.checks.candidate import Candidate, candidate_of
 from runs.checks.eligibility import facts_of
+from runs.checks.gate import gate_of, reviewers_wanted, shut_now
 from runs.eligibility import Fact, in_the_way, is_eligible
-from runs.models import Artifact, Promotion
+from runs.models import Artifact, Decision, Promotion
 from runs.queries.reading import read_back
 from runs.statement import Promoted, Rested, policy, statement
 from workspaces import dsse, ids, scope
@@ -35,9 +36,11 @@ def propose_promotion(
     name: str,
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
+    decision: Decision | None = None,
 ) -> Promotion:
-    """Put an artifact forward under `name`. Refuses where a check does not pass, with a sentence for each. The file is read back before."""
-    return _propose(actor=actor, artifact=artifact, name=name, reason=reason, read=read_back(artifact.blob), id=id)
+    """Put an artifact forward under `name`. Refuses where a check does not pass, with a sentence for each. The file is read back before. With the
+    `decision` of a policy, the gate of that policy comes on top: it is part of what is asked, and has to pass again when a person decides."""
+    return _propose(actor=actor, artifact=artifact, name=name, reason=reason, read=read_back(artifact.blob), id=id, decision=decision)
 
 
 @command(Verb.PROMOTION_PROPOSED, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
@@ -50,6 +53,7 @@ def _propose(
     reason: str,
     read: str,
     id: uuid.UUID | None,  # noqa: A002  # as above
+    decision: Decision | None,
 ) -> Promotion:
     lock_ledger()
     if actor.user is None:
@@ -63,7 +67,7 @@ def _propose(
     facts = facts_of(candidate)
     if not is_eligible(facts):
         raise Refusal(*in_the_way(facts))
-    content = content_of(candidate, facts)
+    content = content_of(candidate, facts) | _gate_content(decision, gate_of(decision) if decision else [])
     promotion = Promotion(
         id=id or ids.uuid7(),
         number=(Promotion.objects.aggregate(last=Max("number"))["last"] or 0) + 1,
@@ -87,6 +91,7 @@ def _propose(
         reason=promotion.reason,
         requested_by=actor.user,
         token_id=actor.token_id,
+        quorum=reviewers_wanted(decision) if decision else 1,
     )
     return promotion
 
@@ -113,13 +118,16 @@ def _decide(
     event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
     if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
         raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
-    found = _found_anew(promotion, read) if approves else None
+    decision = decision_behind(asked)
+    if approves and decision is not None and reviewers_wanted(decision) and actor.user.pk == promotion.artifact.run.requested_by_id:
+        raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
+    found = _found_anew(promotion, read, decision) if approves else None
     current = found.content_hash if found else asked.content_hash
     status = requests.record_vote(event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=current)
     if status == Approval.Status.APPROVED and found is not None:
         _promote(event, promotion, asked, found, decided_by=actor.user)
     elif status == Approval.Status.VOID and found is not None:
-        changed = in_the_way(found.facts) or ["What stands under the name, or a check, is not what it was."]
+        changed = in_the_way([*found.facts, *found.shut]) or ["What stands under the name, or a check, is not what it was."]
         end_proposal(event, promotion.pk, "It is not what was put forward any more. " + " ".join(changed))
     elif status == Approval.Status.REFUSED:
         end_proposal(event, promotion.pk, comment, decided_by=actor.user)
@@ -182,12 +190,29 @@ class _Found:
     candidate: Candidate
     facts: list[Fact]
     content_hash: str
+    shut: list[Fact]
 
 
-def _found_anew(promotion: Promotion, read: str | None) -> _Found:
+def _found_anew(promotion: Promotion, read: str | None, decision: Decision | None) -> _Found:
+    """The gate's figures are those of the policy's decision while it passes: what was measured since makes a request void by shutting it."""
     candidate = candidate_of(promotion.artifact, promotion.name, read=read)
     facts = facts_of(candidate)
-    return _Found(candidate, facts, digest(content_of(candidate, facts)))
+    shut = shut_now(decision) if decision is not None else []
+    gate = shut or (gate_of(decision) if decision is not None else [])
+    return _Found(candidate, facts, digest(content_of(candidate, facts) | _gate_content(decision, gate)), shut)
+
+
+def decision_behind(approval: Approval) -> Decision | None:
+    """The policy's decision that put forward what is asked; None where a person did."""
+    key = approval.content.get("decision") if isinstance(approval.content, dict) else None
+    rows = Decision.objects.filter(pk=key).select_related("policy", "version__proposed_by") if key else Decision.objects.none()
+    return rows.first()
+
+
+def _gate_content(decision: Decision | None, gate: list[Fact]) -> dict[str, Any]:
+    if decision is None:
+        return {}
+    return {"decision": decision.pk.hex, "put_forward_by": decision.label, "gate": [fact.agreed for fact in gate]}
 
 
 def _promote(event: Draft, promotion: Promotion, asked: Approval, found: _Found, *, decided_by: User) -> None:

@@ -248,4 +248,5 @@ def _score(body: dict[str, Any]) -> Score:
         errored=body.get("errored"),
         abstained=body.get("abstained"),
         samples_file=str(body.get("samples_file") or ""),
+        subject=str(body.get("subject") or ""),
     )

@@ -117,7 +117,7 @@ def _promote(asker: Actor, decision: Decision, policy: Policy) -> None:
         return  # put forward before the job was killed
     artifact = Artifact.objects.find(decision.facts["candidate"]["artifact"], "blob")
     reason = policy.action.get("purpose", "") or f"{decision.label}: {decision.words}"
-    propose_promotion(actor=asker, artifact=artifact, name=policy.action["name"], reason=reason, id=promotion_id)
+    propose_promotion(actor=asker, artifact=artifact, name=policy.action["name"], reason=reason, id=promotion_id, decision=decision)
 
 
 def _write(asker: Actor, decision: Decision, policy: Policy) -> None:

@@ -1,5 +1,6 @@
 """One decision: a policy and the facts of an instant, and what comes of them. Pure, so that any version can be asked about any day that is kept."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,6 +11,7 @@ from runs.policy.checks import look
 from runs.policy.choosing import RULES, Candidate
 from runs.policy.document import Policy
 from runs.policy.facts import Facts
+from runs.policy.gates import REVIEW
 from runs.policy.memory import LEAST, reading
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
@@ -67,9 +69,16 @@ def decide(policy: Policy, facts: Facts) -> Decided:
         return Decided(Outcome.HOLDS, " ".join(in_the_way(conditions)), checks)
     if facts.missing:
         return Decided(Outcome.HOLDS, " ".join(facts.missing), checks)
-    if any(fact.verdict is not Verdict.PASS for fact in gate):
+    shut = [fact for fact in gate if fact.verdict is not Verdict.PASS]
+    if shut and not _waits_for_a_person(policy, facts, shut):
         return Decided(Outcome.BARRED, " ".join(in_the_way(gate)), checks)
     return _act(policy, facts, checks)
+
+
+def _waits_for_a_person(policy: Policy, facts: Facts, shut: Sequence[Fact]) -> bool:
+    """All that is left is a reviewer's word on what would be put forward: it is asked for by putting it forward, and promoted by that word alone."""
+    is_review = all(fact.key == REVIEW and fact.verdict is Verdict.UNKNOWN for fact in shut)
+    return is_review and policy.does == "promote" and facts.candidate is not None
 
 
 def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
@@ -83,9 +92,11 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
             return Decided(
                 Outcome.HOLDS, f"{facts.cause['label']} measured no artifact that is kept, so there is nothing to put forward.", checks
             )
-        return Decided(
-            Outcome.ACTS, f"Puts {facts.candidate.label} forward as {policy.action['name']}; another person decides.", checks, gpu_ms=0
-        )
+        needed = next((int(entry.get("people", 1)) for entry in policy.gate if entry["check"] == REVIEW), 0)
+        who = f"{plural(needed, 'reviewer', 'reviewers')} other than its author" if needed else "another person"
+        decides = "decides" if needed < 2 else "decide"
+        words = f"Puts {facts.candidate.label} forward as {policy.action['name']}; {who} {decides}."
+        return Decided(Outcome.ACTS, words, checks, gpu_ms=0)
     if policy.does == "launch_run":
         candidate = Candidate(dict(policy.action.get("parameters", {})), True, "as the policy says")
         return _within(policy, facts, checks, f"Launches one run of {policy.action['agent']}.", (candidate,))

@@ -47,8 +47,6 @@ def _cost_ceiling(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
     required, chain = f"at most {gpu_time(most)}", facts.gates.get("chain")
     if chain is None:
         return None, "not looked at", required, NOT_LOOKED
-    if chain["gpu_ms"] is None:
-        return None, "not known", required, "What it costs nobody can foresee."
     words = f"{plural(chain['runs'], 'run', 'runs')} behind it used {gpu_time(chain['gpu_ms'])}."
     if chain["open_runs"]:
         words = f"{plural(chain['open_runs'], 'run', 'runs')} behind it has not ended, so it may cost more yet. {words}"
@@ -101,7 +99,9 @@ def _egress(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
     if chain is None or chain["egress"] not in CLASSES:
         return None, "not looked at", required, NOT_LOOKED
     words = f"The strictest thing that it was made of, however far back, is {chain['egress']}."
-    return CLASSES.index(chain["egress"]) <= CLASSES.index(given["at_most"]), chain["egress"], required, words
+    if CLASSES.index(chain["egress"]) > CLASSES.index(given["at_most"]):
+        return False, chain["egress"], required, words
+    return True if chain["is_whole"] else None, chain["egress"], required, words if chain["is_whole"] else f"{TOO_MUCH} {words}"
 
 
 def _reviewer_approval(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:

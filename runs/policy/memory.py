@@ -4,10 +4,9 @@ An entry is data: its configuration is compared with the configurations that a r
 All that memory can do is to keep a configuration from being chosen; limits, conditions and gates do not ask it.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,10 +38,18 @@ class Reading:
     obeyed: tuple[Entry, ...] = ()
     aside: tuple[tuple[Entry, str], ...] = ()
     hidden: int = 0
+    places: Mapping[tuple[str, ...], Mapping[tuple[object, ...], int]] = field(
+        default_factory=dict
+    )  # of obeyed entries, by names and values
 
     def against(self, parameters: Mapping[str, Any]) -> Entry | None:
         """The most trusted entry whose whole configuration is among these parameters: what a launch leaves open, no entry speaks against."""
-        return next((entry for entry in self.obeyed if _is_in(entry.get("configuration"), parameters)), None)
+        found = [
+            known[values]
+            for names, known in self.places.items()
+            if all(name in parameters for name in names) and (values := tuple(_plain(parameters[name]) for name in names)) in known
+        ]
+        return self.obeyed[min(found)] if found else None
 
     @property
     def words(self) -> str:
@@ -59,11 +66,14 @@ def reading(memory: Mapping[str, Any] | None, least: str = LEAST) -> Reading:
     if memory is None:
         return Reading()
     sorted_out = [(entry, why_aside(entry, least)) for entry in memory["entries"]]
-    return Reading(
-        tuple(entry for entry, why in sorted_out if not why),
-        tuple((entry, why) for entry, why in sorted_out if why),
-        int(memory.get("hidden", 0)),
-    )
+    obeyed = tuple(entry for entry, why in sorted_out if not why)
+    aside = tuple((entry, why) for entry, why in sorted_out if why)
+    places: dict[tuple[str, ...], dict[tuple[object, ...], int]] = {}
+    for place, entry in enumerate(obeyed):
+        names = tuple(sorted(entry.get("configuration") or ()))
+        if names:
+            places.setdefault(names, {}).setdefault(tuple(_plain(entry["configuration"][name]) for name in names), place)
+    return Reading(obeyed, aside, int(memory.get("hidden", 0)), places)
 
 
 def why_aside(entry: Entry, least: str = LEAST) -> str:
@@ -82,18 +92,11 @@ def said_against(entry: Entry) -> str:
     return f"memory speaks against it, {entry['trust']}"
 
 
-def _is_in(configuration: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> bool:
-    return bool(configuration) and all(
-        name in parameters and _is_same(value, parameters[name]) for name, value in (configuration or {}).items()
-    )
-
-
-def _is_same(one: object, other: object) -> bool:
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-9)
-    return one == other
+def _plain(value: object) -> object:
+    """A value as it is compared: 1 and 1.0 are the same number, to nine digits; True is no number; a list or an object is like no other."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.9g}"
+    return value if isinstance(value, bool | type(None)) else ("text", value) if isinstance(value, str) else object()
 
 
 # --- A check ------------------------------------------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ class Score:
     errored: int | None = None
     abstained: int | None = None
     samples_file: str = ""  # an output with one line of JSON for each sample
+    subject: str = ""  # which input was measured, by its slug, where a run has read several artifacts
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,10 @@ def _score(found: Fields) -> Score:
         if (errored or 0) + (abstained or 0) > samples:
             raise MalformedError(f"{errored or 0} errored and {abstained or 0} abstained are more than the {samples} samples")
     file = "" if found.get("samples_file") is None else _path(found, "samples_file")
-    return Score(_name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples, errored, abstained, file)
+    subject = optional_text(found, "subject", most=MAX_NAME)
+    return Score(
+        _name(found, "benchmark"), _name(found, "metric"), number(found, "value"), stderr, samples, errored, abstained, file, subject
+    )
 
 
 def _input(found: Fields) -> Input:

@@ -1,6 +1,6 @@
 """Promotions: the list, one with the answer that it gives, what stands under a name."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,14 @@ from django.db.models import QuerySet
 
 from runs.eligibility import facts_from, summary
 from runs.models import Artifact, Promotion
+from runs.policy.gates import REVIEW
 from runs.queries.suspension import suspended
 from workspaces import ids, kept_query
 from workspaces.checklist import fact_checks
 from workspaces.models import Approval, NotFound
+from workspaces.queries.approval import votes_on
 from workspaces.queries.paging import Page, newest_first
+from workspaces.units import plural
 
 Status = Promotion.Status
 RELATED = ("artifact__blob", "artifact__run", "evaluation__contract__benchmark", "requested_by", "decided_by", "supersedes__artifact")
@@ -37,7 +40,7 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class PromotionPage:
     """One promotion as its page shows it. `checks` go into a checklist, as they stood when it was put forward; `approval` is the open or last
-    request about it; `history` the others under its name."""
+    request about it; `history` the others under its name. `gate` is that of the policy that put it forward, `decision` that decision's id."""
 
     told: Told
     checks: list[dict[str, Any]]
@@ -45,6 +48,8 @@ class PromotionPage:
     approval: Approval | None
     history: list[Told]
     took_its_place: Promotion | None
+    gate: list[dict[str, Any]]
+    decision: str
 
 
 def page_of_promotions(*, name: str = "", status: str = "", cursor: str = "", size: int = 50) -> Page[Told]:
@@ -66,14 +71,37 @@ def standing_promotions(limit: int = 50) -> list[Told]:
 def promotion_page(promotion: Promotion) -> PromotionPage:
     others = _rows().filter(name=promotion.name).exclude(pk=promotion.pk).order_by("-created_at", "-pk")[:20]
     found = told([promotion, *others])
+    approval = Approval.objects.filter(subject_type="promotion", subject_id=promotion.pk).order_by("-created_at").first()
+    content = approval.content if approval is not None and isinstance(approval.content, dict) else {}
     return PromotionPage(
         told=found[0],
         checks=fact_checks(promotion.facts),
         summary=summary(facts_from(promotion.facts)),
-        approval=Approval.objects.filter(subject_type="promotion", subject_id=promotion.pk).order_by("-created_at").first(),
+        approval=approval,
         history=found[1:],
         took_its_place=next((one.promotion for one in found if one.promotion.supersedes_id == promotion.pk), None),
+        gate=fact_checks(_reviewed(content.get("gate", ()), approval)),
+        decision=str(content.get("decision", "")),
     )
+
+
+def _reviewed(gate: Iterable[dict[str, Any]], approval: Approval | None) -> list[dict[str, Any]]:
+    """The gate as it was asked about; the reviewers' check says what has become of it."""
+    found = [dict(entry) for entry in gate]
+    waiting = [entry for entry in found if entry["key"] == REVIEW and entry["verdict"] == "unknown"]
+    if approval is None or not waiting or approval.status not in (Approval.Status.APPROVED, Approval.Status.REFUSED):
+        return found
+    votes = [vote.person.label for vote in votes_on(approval) if vote.approves == (approval.status == Approval.Status.APPROVED)]
+    is_approved = approval.status == Approval.Status.APPROVED
+    link = {"page": "approval", "argument": approval.public_id, "label": "the request"}
+    for entry in waiting:
+        entry |= {
+            "verdict": "pass" if is_approved else "fail",
+            "observed": plural(len(votes), "person", "people"),
+            "words": f"{', '.join(votes)} {'approved' if is_approved else 'refused'} exactly this.",
+            "evidence": [link],
+        }
+    return found
 
 
 def promotions_of(artifact: Artifact) -> list[Told]:

@@ -122,7 +122,7 @@ def tellers_of_holdouts(blobs: Collection[uuid.UUID]) -> dict[uuid.UUID, Dataset
 def page_of_samples(evaluation: Evaluation, *, status: str = "", start: int = 1, size: int = PAGE) -> SamplePage:
     """At most `size` rows; `status` of a sample, or `fault` for what could not be read. Raises NotFound where there is no file."""
     rows: list[Sample | Fault] = []
-    for row in _samples(evaluation):
+    for row in samples_of(evaluation):
         if (row.line and row.line < start) or not _is_asked(row, status):
             continue
         if len(rows) == size:
@@ -142,7 +142,7 @@ def compare(candidate: Evaluation, champion: Evaluation) -> Comparison:
     if (candidate.contract_id, candidate.metric) != (champion.contract_id, champion.metric):
         return Comparison(candidate, champion, refusal="They were not measured by the same metric under the same contract version.")
     is_up = candidate.contract.direction == Contract.Direction.MAXIMIZE
-    scores = [{row.id: row.score for row in _samples(each) if isinstance(row, Sample)} for each in (candidate, champion)]
+    scores = [{row.id: row.score for row in samples_of(each) if isinstance(row, Sample)} for each in (candidate, champion)]
     shared = scores[0].keys() & scores[1].keys()
     unscored = sum(found[name] is None for found in scores for name in shared)
     only = [len(each) - len(shared) for each in scores]
@@ -163,5 +163,5 @@ def comparable_with(evaluation: Evaluation) -> "QuerySet[Evaluation]":
     return rows.exclude(pk=evaluation.pk).select_related("run").order_by("-created_at", "-pk")[:OFFERED]
 
 
-def _samples(evaluation: Evaluation) -> Iterator[Sample | Fault]:
+def samples_of(evaluation: Evaluation) -> Iterator[Sample | Fault]:
     return read_samples(stored_content(evaluation.samples_artifact.blob))

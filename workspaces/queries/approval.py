@@ -90,10 +90,12 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
 
 
 def checks_of(content: Any) -> list[dict[str, Any]]:
-    """The checklist of what is asked: the facts of a promotion, or the lines of a launch's certificate; empty where there is neither."""
+    """The checklist of what is asked: the facts of a promotion with the gate of the policy that put it forward, or the lines of a launch's
+    certificate; empty where there is neither."""
     facts, lines = (content.get(key) for key in ("facts", "certificate")) if isinstance(content, dict) else (None, None)
     if isinstance(facts, list):
-        return fact_checks(facts)
+        gate = content.get("gate")
+        return fact_checks([*facts, *gate] if isinstance(gate, list) else facts)
     return list(checks(lines)) if isinstance(lines, list) else []
 
 

@@ -18,7 +18,7 @@ from play import Match
 from players import Player, network_player, play_games, players_of_gnugo, random_mover
 from ratings import NORMAL_95, NoRating, Pairing, Ratings, rate
 from run_folder import Job, JobError, run
-from sequential_match import Answer, play_until_answered, read_question
+from sequential_match import Answer, outcomes_of, play_until_answered, read_question
 
 PARAMETERS = (
     "size", "komi", "games", "simulations", "exploration", "random_moves", "move_cap", "play_on", "random_weights",
@@ -51,12 +51,14 @@ def main(job: Job) -> None:
             player.close()
     ratings = rate_all(results, reference.name, prior)
     write_results(job, results, ratings, reference.name, prior, answer)
+    write_pairs(job, results)
 
     rating = ratings.players[candidate.name]
     met = len(results[candidate, reference])
     points, samples = points_of_first(results[candidate, reference]), met + games * (len(players) - 2)
-    job.event("score", benchmark=benchmark, metric="elo", value=rating.elo, stderr=rating.elo_error, samples=samples)
-    job.event("score", benchmark=benchmark, metric="win_rate", value=points / met, stderr=share_error(points, met), samples=met)
+    said = {"benchmark": benchmark, "subject": candidate.name}
+    job.event("score", **said, metric="elo", value=rating.elo, stderr=rating.elo_error, samples=samples)
+    job.event("score", **said, metric="win_rate", value=points / met, stderr=share_error(points, met), samples=met)
     if answer is not None:
         job.event("note", text=f"{candidate.name} against {reference.name}: {answer}")
     low, high = rating.elo_interval
@@ -66,7 +68,7 @@ def main(job: Job) -> None:
 def find_players(job: Job) -> list[Player]:
     """The candidate, the reference, then all others. Raises JobError where there are not two."""
     checkpoints = find_checkpoints(job)
-    players = [network_player(each.name, each.weights) for each in checkpoints]
+    players = [network_player(each.name, each.weights, each.sha256) for each in checkpoints]
     if not players:
         raise JobError("no checkpoint among the inputs; add an artifact of kind checkpoint")
     if yes(job, "random_weights", True):
@@ -136,6 +138,19 @@ def write_results(
     job.event("artifact", path="outputs/ratings.json", name="ratings", kind="ratings", metadata={"players": len(rated)})
     for name, rating in ratings.players.items():
         job.metric(f"elo_{name}", rating.elo, 0)
+
+
+def write_pairs(job: Job, results: dict[Pair, list[Game]]) -> None:
+    """How pairs of games with colours swapped ended, for whoever has to tell which of two checkpoints is the stronger."""
+    matches = [
+        {"first": first.sha256, "second": second.sha256, "pairs": list(outcomes_of(games[: len(games) - len(games) % 2]))}
+        for (first, second), games in results.items()
+        if first.sha256 and second.sha256
+    ]
+    if matches:
+        document = {"schema": "labsite.pairs.v1", "matches": matches}
+        job.output("pairs.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        job.event("artifact", path="outputs/pairs.json", name="pairs", kind="pairs", metadata={"matches": len(matches)})
 
 
 run(main)

@@ -22,15 +22,17 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Player:
-    """`mover` makes the player of one game from its match and its own random numbers; networks play each other in batches instead."""
+    """`mover` makes the player of one game from its match and its own random numbers; networks play each other in batches instead. `sha256` names
+    the checkpoint that plays, empty where none does."""
 
     name: str
     mover: Callable[[Match, np.random.Generator], Mover]
     weights: Weights | None = None
     close: Callable[[], None] = _nothing
+    sha256: str = ""
 
 
-def network_player(name: str, weights: Weights) -> Player:
+def network_player(name: str, weights: Weights, sha256: str = "") -> Player:
     def mover(match: Match, random: np.random.Generator) -> Mover:
         def move(board: Board, played: Game) -> int:
             temperature = 1.0 if board.moves < match.random_moves else 0.0
@@ -38,7 +40,7 @@ def network_player(name: str, weights: Weights) -> Player:
 
         return move
 
-    return Player(name, mover, weights)
+    return Player(name, mover, weights, sha256=sha256)
 
 
 def random_mover() -> Player:

@@ -63,9 +63,14 @@ def play_until_answered(
 
 
 def answer_of(question: Question, played: Sequence[Game]) -> Answer:
-    """Of games in pairs: the first player has Black in the first of each, White in the second."""
+    outcomes = outcomes_of(played)
+    ratio = log_likelihood_ratio(outcomes, question.elo0, question.elo1)
+    return Answer(question, ratio, question.verdict(ratio), outcomes, len(played))
+
+
+def outcomes_of(played: Sequence[Game]) -> tuple[int, ...]:
+    """Of games in pairs: the first player has Black in the first of each, White in the second. How often it had 0, 1/2, 1, 3/2 and 2 points."""
     outcomes = [0] * 5
     for first, second in zip(played[::2], played[1::2], strict=True):
         outcomes[round(2 * (first.black_points + 1 - second.black_points))] += 1
-    ratio = log_likelihood_ratio(outcomes, question.elo0, question.elo1)
-    return Answer(question, ratio, question.verdict(ratio), tuple(outcomes), len(played))
+    return tuple(outcomes)
