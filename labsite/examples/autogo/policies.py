@@ -1,8 +1,8 @@
 """What the laboratory autogo-main does by itself: a loop of four policies over games, training, arena and champion.
 
-Games are cut into windows; once a run of games has ended, the next sweep learns from the newest windows; the best of a sweep that has ended is rated
-in the arena; whoever is ahead of the champion is put forward, and another person decides; a new champion plays the next games. Each has limits of
-its own, so that the loop stops by itself.
+Games are cut into windows; once a run of games has ended, the next sweep learns from the newest windows, but for configurations that memory speaks
+against; the best of a sweep that has ended is rated in the arena, where it plays the champion too; whoever a sequential test accepts as the stronger
+is put forward, and another person decides; a new champion plays the next games. Each has limits of its own, so that the loop stops by itself.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 from labsite.examples.autogo.plan import ARENA, ARENA_JUDGE, FAST_LEARNING, POLICY_RUNNER, SELF_PLAY, SELFPLAY_WORKER
 
 CHAMPION = "champion"
+FAILED = "failed-search-configs"  # memory: configurations that somebody saw fail, and another person vouched for
 GENERATIONS = (
     2  # of champions; the first start plays and learns more than once for the first. A version that allows more is proposed like any other
 )
@@ -30,7 +31,7 @@ class PolicyPlan:
 NEXT_SWEEP = PolicyPlan(
     slug="launch-next-sweep",
     name="Launch the next sweep",
-    reason="Learn from the newest games with the step that has promised most so far, within a budget",
+    reason="Learn from the newest games with the step that has promised most so far and that nobody knows to fail, within a budget",
     document=MappingProxyType({
         "trigger": {"on": "run_ended", "agent": SELFPLAY_WORKER.slug},
         "conditions": [{"check": "nothing_under_way"}, {"check": "budget_left", "gpu_hours": 1}],
@@ -41,6 +42,7 @@ NEXT_SWEEP = PolicyPlan(
             "inputs": [{"windows_of": SELF_PLAY.slug, "newest": 4}, {"promoted": CHAMPION}],
             "parameters": {"epochs": 10, "match_games": 24},
             "choose": {"rule": "ucb1", "axes": {"learning_rate": [0.0003, 0.001, 0.004]}, "arms": 2},
+            "memory": {"avoid": FAILED, "failed_attempts": True},
             "purpose": "Which step learns most from the newest games",
         },
         "limits": {"decisions": 3 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
@@ -49,15 +51,15 @@ NEXT_SWEEP = PolicyPlan(
 JUDGE = PolicyPlan(
     slug="judge-checkpoints",
     name="Rate the best of a sweep",
-    reason="What a sweep has made is rated in the arena before anybody thinks of promoting it",
+    reason="What a sweep has made is rated in the arena, and plays whoever is champion, before anybody thinks of promoting it",
     document=MappingProxyType({
         "trigger": {"on": "sweep_ended", "agent": POLICY_RUNNER.slug},
         "action": {
             "do": "launch_run",
             "agent": ARENA_JUDGE.slug,
             "benchmark": ARENA.slug,
-            "inputs": [{"made_by_cause": "checkpoint", "best": 1}],
-            "parameters": {"games": 24},
+            "inputs": [{"made_by_cause": "checkpoint", "best": 1}, {"promoted": CHAMPION}],
+            "parameters": {"games": 48},
         },
         "limits": {"decisions": 4 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
     }),
@@ -65,10 +67,13 @@ JUDGE = PolicyPlan(
 PROMOTE = PolicyPlan(
     slug="promote-checkpoint",
     name="Put the strongest checkpoint forward",
-    reason="The champion is whoever is ahead in the arena; a person decides",
+    reason="The champion is whoever is ahead in the arena and beats the champion before it in a sequential test; a person decides",
     document=MappingProxyType({
         "trigger": {"on": "evaluation_scored", "benchmark": ARENA.slug, "agent": ARENA_JUDGE.slug},
-        "gate": [{"check": "score_gain", "at_least": 0, "sigmas": 1}],
+        "gate": [
+            {"check": "score_gain", "at_least": 0},
+            {"check": "elo_sequential", "elo0": 0, "elo1": 100, "alpha": 0.05, "beta": 0.05},
+        ],
         "action": {"do": "promote", "name": CHAMPION},
         "limits": {"decisions": 4 * GENERATIONS},
     }),

@@ -60,13 +60,13 @@ def turn(laboratory: Laboratory, approver: Actor) -> None:
 
 
 def made_small(laboratory: Laboratory, researcher: Actor, approver: Actor) -> None:
-    """The same policies with games that a test can wait for; any lead makes a champion, so that chance does not end the loop."""
+    """The same policies with games that a test can wait for; whoever is not far weaker becomes champion, so that chance does not end the loop."""
     with laboratory.opened():
         for entry in policies.POLICIES:
             document = plain(entry.document)
             document["action"].get("parameters", {}).update(SMALL.get(entry.slug, {}))
             if entry is policies.PROMOTE:
-                document["gate"] = [{"check": "score_gain", "at_least": -10_000}]
+                document["gate"] = [{"check": "score_gain", "at_least": -10_000}, {"check": "elo_sequential", "elo0": -1000, "elo1": -500}]
             version = propose_version(actor=researcher, policy=Policy.objects.get(slug=entry.slug), document=document, reason="Small")
             asked = Approval.objects.get(subject_id=version.pk)
             decide_approval(actor=approver, approval=asked, approves=True, comment="Small", seen_hash=asked.content_hash)
@@ -103,6 +103,11 @@ def test_two_generations_run_by_themselves_and_each_run_leads_back_to_what_it_re
         assert any(not entry["is_chosen"] for entry in decision.candidates), "and says which steps it did not choose"
         put_forward = Decision.objects.filter(policy__slug=policies.PROMOTE.slug)
         assert not put_forward.filter(status="failed").exists(), "the arena reports two metrics of one measurement"
+        beaten = put_forward.filter(outcome="acts").order_by("number")[1]
+        assert [(check["key"], check["verdict"]) for check in beaten.checks] == [("score_gain", "pass"), ("elo_sequential", "pass")]
+        [batch] = beaten.facts["gates"]["elo_sequential"]["batches"]
+        assert sum(batch["pairs"]) == SMALL[policies.JUDGE.slug]["games"] // 2, "it has played the champion, every game with both colours"
+        assert decision.facts["memory"] == {"collection": policies.FAILED, "entries": [], "hidden": 0}
         assert not Run.objects.exclude(status="succeeded").exclude(ended_at=None).exists(), told()
     page = client_of(approver).get(f"/workspaces/autogo-main/decisions/{decision.public_id}/").content.decode()
     assert "It acted:" in page
