@@ -16,6 +16,7 @@ from runs.models import Artifact, Decision, Evaluation, PolicyVersion, Promotion
 from runs.policy.decide import Outcome
 from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
+from runs.queries.home_seeds import seed_lead
 from runs.queries.launch_request import prepare
 from runs.queries.lineage import Node
 from runs.queries.lineage_edges import NodeKind
@@ -137,7 +138,8 @@ def _results(policy: Policy) -> dict[str, Any]:
         row.run_id: row.value for row in scores_under(contract).filter(FINITE, run__in=[run.pk for run in runs]).order_by("created_at")
     }
     gone = withdrawn(NodeKind.RUN, [run.pk for run in runs])
-    best = scores_under(contract).filter(FINITE).order_by(*best_first(contract.direction)).first()
+    lead = seed_lead(contract) if contract.over_seeds else None
+    best = lead if contract.over_seeds else scores_under(contract).filter(FINITE).order_by(*best_first(contract.direction)).first()
     objective = Objective.objects.filter(is_current=True, benchmark=benchmark).first()
     return known | {
         "direction": "maximize" if contract.direction == Contract.Direction.MAXIMIZE else "minimize",

@@ -6,8 +6,9 @@ from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Evaluation
 from runs.queries.scoreboard import FINITE, scores_under
+from runs.queries.seed_board import place_of
 from workspaces.models import Contract
-from workspaces.units import number
+from workspaces.units import number, plural
 
 
 def has_score(candidate: Candidate) -> Fact:
@@ -77,7 +78,19 @@ def _error(mine: Evaluation, other: Evaluation) -> float | None:
 
 
 def _place(contract: Contract, score: Evaluation) -> str:
-    """Where the score stands among all that have a rank, at this moment."""
+    """Where the score stands among all that have a rank, at this moment: by its row of seeds, where the contract ranks over them."""
+    if contract.over_seeds:
+        return _row_place(contract, score)
     better = "value__gt" if contract.direction == Contract.Direction.MAXIMIZE else "value__lt"
     rows = scores_under(contract).filter(FINITE)
     return f"rank {rows.filter(**{better: score.value}).count() + 1} of {rows.count()} when it was looked at"
+
+
+def _row_place(contract: Contract, score: Evaluation) -> str:
+    place = place_of(scores_under(contract), contract, score)
+    if place is None:
+        return "in no row of the board when it was looked at"
+    runs = plural(place.count, "run", "runs")
+    if place.rank is None:
+        return f"its row of {runs} had no rank when it was looked at, since one of the scores is no number that can be averaged"
+    return f"by the {contract.over_seeds} of {runs}, {number(place.value)}, rank {place.rank} of {place.total} when it was looked at"

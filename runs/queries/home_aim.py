@@ -9,6 +9,7 @@ from django.db.models.functions import TruncHour
 
 from runs.models import Evaluation
 from runs.queries.home_scores import Board
+from runs.queries.home_seeds import SeedLead, seed_trend
 from runs.queries.scoreboard import FINITE
 from runs.queries.standing import standing
 from workspaces import kept_query
@@ -31,8 +32,12 @@ class Aim:
         return self.board.contract if self.board else None
 
     @property
-    def best(self) -> Evaluation | None:
+    def best(self) -> Evaluation | SeedLead | None:
         return self.board.leader if self.board else None
+
+    @property
+    def trend_label(self) -> str:
+        return f"Leading {self.contract.over_seeds} over time" if self.contract and self.contract.over_seeds else "Best score over time"
 
     @property
     def is_reached(self) -> bool:
@@ -55,7 +60,11 @@ def aim(objective: Objective | None, boards: list[Board]) -> Aim | None:
     if objective is None:
         return None
     board = next((board for board in boards if board.contract.benchmark_id == objective.benchmark_id), None)
-    return Aim(objective, board, trend_of(board.contract) if board and board.leader else [])
+    return Aim(objective, board, _trend(board) if board and board.leader else [])
+
+
+def _trend(board: Board) -> list[float]:
+    return seed_trend(board.contract, TREND_POINTS) if board.contract.over_seeds else trend_of(board.contract)
 
 
 def trend_of(contract: Contract) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
 from runs.models import Artifact, Evaluation
+from runs.queries.home_seeds import SeedLead, seed_lead
 from runs.queries.scoreboard import FINITE
 from runs.queries.standing import standing
 from workspaces import kept_query
@@ -17,23 +18,29 @@ from workspaces.units import number, plural
 BOARDS_SHOWN = 6
 PROMOTABLE = ("checkpoint", "model")  # kinds of artifact that other runs can start from
 PROMOTABLE_SHOWN = 4
-CONTRACT = ("version", "metric", "direction", "unit", "created_at", "benchmark__slug", "benchmark__name")
+CONTRACT = ("version", "metric", "direction", "unit", "over_seeds", "created_at", "benchmark__slug", "benchmark__name")
 SCORE = ("benchmark_id", "contract_id", "value", "standard_error", "subject_artifact_id", "created_at", "run__name")
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A benchmark under its current contract: who leads now and who led then, how many scores there are and how many came since."""
+    """A benchmark under its current contract: who leads now and who led then, how many scores there are and how many came since. Where the
+    contract ranks over seeds, rows of runs lead; else single scores do."""
 
     contract: Contract
-    leader: Evaluation | None = None
-    before: Evaluation | None = None
+    leader: Evaluation | SeedLead | None = None
+    before: Evaluation | SeedLead | None = None
     total: int = 0
     fresh: int = 0
 
     @property
     def has_new_leader(self) -> bool:
         return self.leader is not None and self.before is not None and self.leader.pk != self.before.pk
+
+    @property
+    def row(self) -> SeedLead | None:
+        """The leading row of runs; None where single scores lead."""
+        return self.leader if isinstance(self.leader, SeedLead) else None
 
     @property
     def news(self) -> str:
@@ -46,11 +53,12 @@ class Board:
         if self.before is None:
             return "the first score" if self.fresh == 1 else f"the first {self.fresh:,} scores"
         if not self.has_new_leader:
-            return f"same leader, {scores}"
+            moved = f", {gain(self.leader, self.before)}" if self.leader.value != self.before.value else ""  # a mean moves with each run
+            return f"same leader{moved}, {scores}"
         return f"new leader, {gain(self.leader, self.before)}, {scores}"
 
 
-def gain(leader: Evaluation, before: Evaluation) -> str:
+def gain(leader: Evaluation | SeedLead, before: Evaluation | SeedLead) -> str:
     """By how much the leading value has moved, with its sign, to the digits that its error leaves."""
     change = leader.value - before.value
     value = number(abs(change), leader.standard_error).partition(" ")[0]
@@ -59,19 +67,22 @@ def gain(leader: Evaluation, before: Evaluation) -> str:
 
 def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     """Benchmarks that have scores under their current contract, the one with the newest score first; before all the benchmark `first`, scored
-    or not. Three queries however many there are."""
+    or not. Three queries however many there are, and two to four more for each whose contract ranks over seeds."""
     tallies = {row["contract"]: row for row in kept_query.ask(_tallies, since=since)}
     if not tallies and first is None:
         return []
     contracts: list[Contract] = kept_query.ask(_contracts, scored=list(tallies), **({"first": first} if first else {}))
-    best = {contract: _best(contract, tallies.get(contract.pk, {})) for contract in contracts}
+    best = {contract: (None, None) if contract.over_seeds else _best(contract, tallies.get(contract.pk, {})) for contract in contracts}
     leaders = _leaders(best)
     found = []
     for contract, (now, before) in best.items():
         tally = tallies.get(contract.pk, {"total": 0, "fresh": 0})
-        found.append(
-            Board(contract, leaders.get((contract.pk, now)), leaders.get((contract.pk, before)), int(tally["total"]), int(tally["fresh"]))
-        )
+        total, fresh = int(tally["total"]), int(tally["fresh"])
+        if contract.over_seeds:
+            row = seed_lead(contract) if total else None
+            found.append(Board(contract, row, seed_lead(contract, until=since) if fresh and total > fresh else row, total, fresh))
+        else:
+            found.append(Board(contract, leaders.get((contract.pk, now)), leaders.get((contract.pk, before)), total, fresh))
     places = {key: place for place, key in enumerate(tallies)}
     return sorted(found, key=lambda board: (board.contract.benchmark_id != first, places.get(board.contract.pk, 0)))
 
@@ -140,18 +151,21 @@ class Promotable:
 
 def promotable(shown: list[Board]) -> list[Promotable]:
     """Worth promoting is the checkpoint or model that a benchmark's best score rests on: the artifact that was measured, or, where the score
-    names none, those that the leading run made."""
-    led = [(board, board.leader) for board in shown if board.leader is not None]
-    measured = {leader.subject_artifact_id for _, leader in led if leader.subject_artifact_id}
-    makers = {leader.run_id for _, leader in led if not leader.subject_artifact_id}
+    names none, those that the leading run made. Where a row of seeds leads, it is what each of its runs was scored for."""
+    led = [(board, *_rests_on(board.leader)) for board in shown if board.leader is not None]
     if not led:
         return []
+    measured = {artifact for _, artifacts, _ in led for artifact in artifacts}
+    makers = {run for _, _, runs in led for run in runs}
     found: list[Promotable] = []
     for artifact in kept_query.ask(_of_leaders, measured=[*measured], makers=[*makers]):
-        leads = [
-            board
-            for board, leader in led
-            if leader.subject_artifact_id == artifact.pk or (not leader.subject_artifact_id and leader.run_id == artifact.run_id)
-        ]
+        leads = [board for board, artifacts, runs in led if artifact.pk in artifacts or artifact.run_id in runs]
         found.append(Promotable(artifact, leads))
     return sorted(found, key=lambda entry: -len(entry.boards))[:PROMOTABLE_SHOWN]
+
+
+def _rests_on(leader: Evaluation | SeedLead) -> tuple[tuple[uuid.UUID, ...], tuple[uuid.UUID, ...]]:
+    """Artifacts that were measured, and runs that told of themselves."""
+    if isinstance(leader, SeedLead):
+        return leader.row.measured, leader.row.makers
+    return ((leader.subject_artifact_id,), ()) if leader.subject_artifact_id else ((), (leader.run_id,))

@@ -44,6 +44,8 @@ from workspaces.models import AgentVersion, Contract
 MEASURED = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
 USABLE = Q(value__gte=-LARGEST, value__lte=LARGEST)  # PostgreSQL's mean of larger ones is an error
 ALIKE = ("version", "alike")
+IS_OWN = Case(When(MEASURED, then=Value(0)), default=Value(1), output_field=IntegerField())
+MAKER = Case(When(MEASURED, then=F("subject_artifact__run")), default=F("run"), output_field=UUIDField())
 
 
 class _OrderedMean(Aggregate):
@@ -88,6 +90,8 @@ class SeedRow:
     first_at: datetime
     others: tuple[Together, ...] = ()
     telling: frozenset[str] = frozenset()  # parameters in which rows of its version on the page differ
+    measured: tuple[uuid.UUID, ...] = ()  # artifacts that its scores were measured of
+    makers: tuple[uuid.UUID, ...] = ()  # runs that reported its other scores of themselves
 
     @property
     def words(self) -> str:
@@ -117,19 +121,17 @@ def seed_board(
 ) -> SeedBoard:
     """`scores` are those of the metric `leading` under `contract`; `columns` are other metrics to show beside it."""
     over = contract.over_seeds
-    alike = _alike(_one_of_each_run(scores))
-    found = alike.values(*ALIKE).annotate(
-        together=_OrderedMean("value", filter=USABLE) if over == MEAN else _Median("value", filter=USABLE),
-        count=Count("pk"),
-        usable=Count("pk", filter=USABLE),
+    alike = alike_but_for_seed(scores)
+    found = _together(alike, over).annotate(
         seeds=Count("seed", distinct=True),
         first_at=Min("created_at"),
         all_values=ArrayAgg("value", order_by=["value"]),
         runs=ArrayAgg("run_id"),
-    )  # fmt: skip
+        measured=ArrayAgg("subject_artifact_id", filter=Q(subject_artifact__isnull=False), default=[]),
+        makers=ArrayAgg("run_id", filter=Q(subject_artifact__isnull=True), default=[]),
+    )
     by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
-    marked = found.annotate(is_unranked=Case(When(usable=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField()))
-    ranked = marked.annotate(
+    ranked = found.annotate(
         place=Window(Rank(), order_by=[F("is_unranked").asc(), by_value]),
         sharing=Window(Count(Value(1)), partition_by=[F("is_unranked"), F("together")]),
         total=Window(Count(Value(1))),
@@ -151,6 +153,48 @@ def seed_board(
     return SeedBoard(over, rows, total, start, leader, follower)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run's row stands: `rank` of `total` that have one; None where one of the row's scores is no finite number."""
+
+    rank: int | None
+    total: int
+    value: float
+    count: int  # runs of the row
+
+
+def place_of(scores: "QuerySet[Evaluation]", contract: Contract, score: Evaluation) -> Place | None:
+    """Of the row that `score` counts in; None where it counts in none, since it was withdrawn or is of another contract. Three queries."""
+    alike = alike_but_for_seed(scores)
+    maker = score.subject_artifact.run if score.run.kind == EVALUATE and score.subject_artifact is not None else score.run
+    wanted = {"version": maker.agent_version_id, "alike": {key: value for key, value in maker.parameters.items() if key != "seed"}}
+    row = next(iter(_together(alike.filter(**wanted), contract.over_seeds)), None)
+    if row is None:
+        return None
+    ranked = _together(alike, contract.over_seeds).filter(is_unranked=0)
+    if row["is_unranked"]:
+        return Place(None, ranked.count(), math.nan, row["count"])
+    better = "together__lt" if contract.direction == Contract.Direction.MINIMIZE else "together__gt"
+    return Place(ranked.filter(**{better: row["together"]}).count() + 1, ranked.count(), row["together"], row["count"])
+
+
+def _together(alike: "QuerySet[Evaluation]", over: str) -> "QuerySet[Any, Any]":
+    """Rows of the board, as dicts, with their mean or median and whether they have no rank."""
+    found = alike.values(*ALIKE).annotate(
+        together=_OrderedMean("value", filter=USABLE) if over == MEAN else _Median("value", filter=USABLE),
+        count=Count("pk"),
+        usable=Count("pk", filter=USABLE),
+    )  # fmt: skip
+    is_unranked = Case(When(usable=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField())
+    rows: QuerySet[Any, Any] = found.annotate(is_unranked=is_unranked).order_by()
+    return rows
+
+
+def alike_but_for_seed(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    """Of each run the score that counts, with `version`, `alike` and `seed`; those of one version and equal `alike` stand in one row."""
+    return _alike(_one_of_each_run(scores))
+
+
 def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
     values: dict[uuid.UUID, dict[str, set[bytes]]] = {}
     for row in rows:
@@ -162,10 +206,13 @@ def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
 
 def _one_of_each_run(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
     """Of each run the score that counts: else whoever measures one seed again would weigh it more, and make the interval narrower."""
-    is_own = Case(When(MEASURED, then=Value(0)), default=Value(1), output_field=IntegerField())
-    maker = Case(When(MEASURED, then=F("subject_artifact__run")), default=F("run"), output_field=UUIDField())
-    newest = Window(RowNumber(), partition_by=[maker], order_by=[is_own, F("created_at").desc(), F("pk").desc()])
+    newest = Window(RowNumber(), partition_by=[MAKER], order_by=[IS_OWN, F("created_at").desc(), F("pk").desc()])
     return scores.filter(pk__in=scores.order_by().annotate(nth=newest).filter(nth=1).values("pk")).order_by()
+
+
+def every_score(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    """All of them, those that count no more too, each with `maker` (the run that made what it measures), `is_own`, `version` and `alike`."""
+    return _alike(scores).annotate(maker=MAKER, is_own=IS_OWN)
 
 
 def _alike(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
@@ -215,4 +262,6 @@ def _row(row: dict[str, Any], over: str, version: AgentVersion, others: tuple[To
         seeds=row["seeds"],
         first_at=row["first_at"],
         others=others,
+        measured=tuple(row["measured"]),
+        makers=tuple(row["makers"]),
     )

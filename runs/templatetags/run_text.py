@@ -7,6 +7,7 @@ from django import template
 
 from runs.models import Artifact, Evaluation
 from runs.queries.artifact import RECORDS
+from runs.queries.home_seeds import SeedLead
 from runs.terminal import plain
 from workspaces import units
 from workspaces.asked_words import cost_words
@@ -80,7 +81,7 @@ def as_set(value: float | None) -> str:
 
 
 @register.filter
-def score_parts(score: Evaluation | None) -> tuple[str, str]:
+def score_parts(score: Evaluation | SeedLead | None) -> tuple[str, str]:
     """Value and uncertainty of a score, rounded together: `("0.841", "0.012")`; the second is "" where none is known."""
     if score is None:
         return units.MISSING, ""
