@@ -1,15 +1,11 @@
-"""Deciding on a launch that was held: the vote, and the admission anew (an approval reserves nothing by itself)."""
+"""Deciding on whatever waits for a person, each kind by its own command; and on a launch that was held: the vote, and the admission anew (an
+approval reserves nothing by itself)."""
 
 from django.db import transaction
 from django.utils import timezone
 
 from runs.admission import Answer, Verdict, decide
 from runs.commands.launch import admit, certify
-from runs.commands.policy import SUBJECT as POLICY
-from runs.commands.policy import decide_policy, end_version
-from runs.commands.promotion import SUBJECT as PROMOTION
-from runs.commands.promotion import decide_promotion, end_proposal
-from runs.commands.queue import decide_priority
 from runs.commands.run import end
 from runs.lifecycle import RunStatus
 from runs.models import Certificate, Run
@@ -18,6 +14,7 @@ from runs.queries.frozen import thaw
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
+from workspaces.asked_kinds import asked_kinds
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import plain
 from workspaces.commands import approval as generic
@@ -32,12 +29,15 @@ def decide_approval(*, actor: Actor, approval: Approval, approves: bool, comment
     An approval is admitted anew. Raises Refusal with the certificate's id where the limits no longer admit it: that outcome is on record, no vote
     is kept, and the request stays open.
     """
-    if approval.subject_type == "priority":
-        return decide_priority(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
-    if approval.subject_type == PROMOTION:
-        return decide_promotion(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
-    if approval.subject_type == POLICY:
-        return decide_policy(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
+    kind = asked_kinds().get(approval.subject_type)
+    if kind is None:
+        raise NotFound("approval")
+    decided: Approval = kind.decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
+    return decided
+
+
+def decide_launch(*, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
+    """As `decide_approval`, of a launch. Raises Refusal with the certificate's id where the limits no longer admit it."""
     decided, refused = _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash)
     if refused is not None:
         certificate, verdict = refused
@@ -91,10 +91,13 @@ def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
     if asked.status != Approval.Status.PENDING:
         raise Refusal("It was decided meanwhile.")
     generic.expire(event, approval=asked)
-    if asked.subject_type == PROMOTION:
-        end_proposal(event, asked.subject_id, "Nobody decided on it in time.")
-    if asked.subject_type == POLICY:
-        end_version(event, asked.subject_id)
+    kind = asked_kinds().get(asked.subject_type)
+    if kind is not None:
+        kind.end(event, asked, Approval.Status.EXPIRED, "Nobody decided on it in time.")
+
+
+def end_launch(event: Draft, asked: Approval, status: str, reason: str) -> None:
+    """End a launch that still waits for its request; `status` is what the request ended in."""
     run = Run.objects.select_for_update(no_key=True).filter(pk=asked.subject_id, status=RunStatus.AWAITING_APPROVAL).first()
     if run is not None:
-        end(event, run=run, status=RunStatus.ABORTED, reason_code="approval_expired", reason="Nobody decided on it in time.")
+        end(event, run=run, status=RunStatus.ABORTED, reason_code=f"approval_{status}", reason=reason)

@@ -169,9 +169,9 @@ def content_of(version: PolicyVersion, acting: PolicyVersion | None, seen: Previ
     }
 
 
-def end_version(event: Draft, version_id: Any) -> None:
+def end_policy(event: Draft, asked: Approval, status: str, reason: str) -> None:
     """Withdraw what waits for a decision; nothing happens to what does not."""
-    version = _locked_version(version_id)
+    version = _locked_version(asked.subject_id)
     if version.status == Status.PROPOSED:
         event.change(version, status=Status.WITHDRAWN, ended_at=timezone.now())
 

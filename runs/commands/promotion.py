@@ -174,6 +174,11 @@ def content_of(candidate: Candidate, facts: list[Fact]) -> dict[str, Any]:
     }
 
 
+def end_promotion(event: Draft, asked: Approval, status: str, reason: str) -> None:
+    """What becomes of it when its request ends without a decision."""
+    end_proposal(event, asked.subject_id, reason)
+
+
 def end_proposal(event: Draft, promotion_id: uuid.UUID, reason: str, *, decided_by: User | None = None) -> None:
     """Refuse what waits for a decision; nothing happens to what does not."""
     promotion = _locked(promotion_id)

@@ -130,6 +130,10 @@ def queued(run: Run) -> tuple[Run, QueueItem]:
     return run, item
 
 
+def end_priority(event: Draft, asked: Approval, status: str, reason: str) -> None:
+    """Nothing: the run keeps its place."""
+
+
 def _set(event: Draft, run: Run, item: QueueItem, priority: int) -> None:
     event.change(run, priority=priority)
     event.change(item, priority=priority)

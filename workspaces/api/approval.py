@@ -1,17 +1,18 @@
 """`/approvals`: requests for a decision; deciding is of the floor that knows the subject."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.urls import reverse
-from ninja import Schema
+from ninja import Query, Schema
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
 from workspaces.models import Approval, ApprovalVote
-from workspaces.queries.approval import approvals, title_of, votes_on
+from workspaces.queries.approval import title_of, votes_on
+from workspaces.queries.inbox import Filters, inbox
 from workspaces.queries.paging import newest_first
 
 routes = Routes("approvals")
@@ -53,11 +54,15 @@ class ApprovalList(Schema):
 def list_approvals(
     request: ApiRequest,
     status: Literal["pending", "approved", "refused", "void", "expired"] | None = None,
+    kind: Annotated[str, Query(max_length=40)] = "",
+    whose: Literal["mine", "own"] | None = None,
     cursor: Cursor = "",
     limit: Size = 50,
 ) -> Any:
-    """Requests, newest first, without what is asked in full."""
-    page = newest_first(approvals(status=status or ""), cursor=cursor, size=limit)
+    """Requests, newest first, without what is asked in full. `kind` is a subject type; `mine` are those that wait for one's decision, `own` those
+    that one asked for."""
+    rows = inbox(Filters(status=status or "", kind=kind, whose=whose or ""), request.actor, request.rights)
+    page = newest_first(rows, cursor=cursor, size=limit)
     return {"items": [_out(request, approval) for approval in page.items], "next": page.next}
 
 

@@ -1,13 +1,16 @@
 """Requests for a decision: the inbox, and one request with everything that the approver agrees to."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission, Rights
+from workspaces.asked_kinds import page_of
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
 from workspaces.checklist import checks, fact_checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalVote, Pool
@@ -34,11 +37,12 @@ class Asked:
         lines = self.approval.content.get("changes") if isinstance(self.approval.content, dict) else None
         return [str(line) for line in lines] if isinstance(lines, list) else []
 
-    @property
-    def policy_version(self) -> str:
-        """The number of the version that is asked for, where a policy is."""
-        content = self.approval.content
-        return str(content.get("version", "")) if self.approval.subject_type == "policy" and isinstance(content, dict) else ""
+    def page_in(self, workspace: str) -> str:
+        """Address of the subject's page in the workspace of this slug; empty where it has none."""
+        found = page_of(self.approval.subject_type, self.approval.subject_id, self.approval.content)
+        with suppress(NoReverseMatch):
+            return reverse(found[0], args=[workspace, *found[1:]]) if found else ""
+        return ""
 
 
 def approvals(*, status: str = "") -> "QuerySet[Approval]":

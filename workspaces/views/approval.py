@@ -3,37 +3,35 @@
 from django.http import HttpResponseBase
 from django.shortcuts import render
 
-from workspaces.asked_words import cost_words
 from workspaces.models import Approval
 from workspaces.pages import PageRequest
-from workspaces.queries.approval import approvals, asked, checks_of, title_of
-from workspaces.queries.paging import BadCursor, newest_first
+from workspaces.queries.approval import asked
+from workspaces.queries.inbox import Chip, Filters, entries, kind_chips, whose_chips
+from workspaces.queries.paging import BadCursor
 
-SHOWN = [("pending", "Wait for a decision"), ("approved", "Approved"), ("refused", "Refused"), ("expired", "Expired"), ("void", "Void")]
+STATUSES = {"pending": "Wait for a decision", "approved": "Approved", "refused": "Refused", "expired": "Expired", "void": "Void"}
 
 
 def approval_list(request: PageRequest) -> HttpResponseBase:
-    status = request.GET.get("status", Approval.Status.PENDING)
-    status = status if status in Approval.Status.values else str(Approval.Status.PENDING)
-    rows = approvals(status=status)
+    filters = Filters.of(*(request.GET.get(name, "")[:40] for name in ("status", "kind", "whose")))
     try:
-        page = newest_first(rows, cursor=request.GET.get("after", "")[:300])
+        page = entries(filters, request.actor, request.rights, cursor=request.GET.get("after", "")[:300])
     except BadCursor:
-        page = newest_first(rows)
-    waiting = approvals(status=Approval.Status.PENDING).count()
-    items = [
-        (
-            approval,
-            title_of(approval),
-            cost_words(approval.content),
-            checks_of(approval.content) if approval.subject_type == "promotion" else [],
-        )
-        for approval in page.items
-    ]
-    context = {"rows": items, "next_cursor": page.next or "", "status": status, "statuses": SHOWN, "waiting": waiting}
+        page = entries(filters, request.actor, request.rights)
+    kinds = kind_chips(filters)
+    context = {
+        "rows": page.items,
+        "next_cursor": page.next or "",
+        "filters": filters,
+        "kinds": kinds,
+        "whose": whose_chips(filters),
+        "statuses": [Chip(value, words, filters.status == value) for value, words in STATUSES.items()],
+        "total": kinds[0].count,
+    }
     return render(request, "workspaces/approval_list.html", context)
 
 
 def approval(request: PageRequest, approval: str) -> HttpResponseBase:
     found = Approval.objects.find(approval)
-    return render(request, "workspaces/approval.html", {"asked": asked(found, request.actor, request.rights)})
+    shown = asked(found, request.actor, request.rights)
+    return render(request, "workspaces/approval.html", {"asked": shown, "subject_url": shown.page_in(request.workspace.slug)})

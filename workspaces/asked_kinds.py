@@ -1,0 +1,66 @@
+"""Kinds of requests: what an inbox says of each, who carries a decision out, and what becomes of the subject otherwise.
+
+A kind is a file in a package that an app names as `approvals` (runs/approvals), and holds one `KIND`. What comes later is such a file more.
+"""
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an inbox shows of a request beside its title: lines of a checklist (workspaces.checklist), and sentences."""
+
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKind:
+    """`name` is the subject type of its requests, `days` for how long one waits where the workspace says nothing else.
+
+    `page` answers URL name and further arguments of the subject's page for (subject's key, content). `decide` is a command: it records the word
+    and carries it out. `end` is a piece of a command: what becomes of the subject when its request ends without a decision; it gets the event,
+    the request, the status that it ended in, and why in words.
+    """
+
+    name: str
+    one: str
+    many: str
+    evidence: Callable[[Content], Evidence]
+    decide: Callable[..., Any]
+    end: Callable[..., None]
+    page: Callable[[Any, Content], tuple[str, ...]]
+    days: int = 7
+
+
+@functools.cache
+def asked_kinds() -> dict[str, AskedKind]:
+    """Every kind by name, in the order of their words."""
+    found = []
+    for config in apps.get_app_configs():
+        package = getattr(config, "approvals", "")
+        if package:
+            for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+                found.append(importlib.import_module(f"{package}.{module.name}").KIND)
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.many)}
+
+
+def evidence_of(subject_type: str, content: Any) -> Evidence:
+    """What the kind has to show; nothing of a kind that is not known any more, or of content that it cannot read."""
+    kind = asked_kinds().get(subject_type)
+    return kind.evidence(content) if kind is not None and isinstance(content, dict) else Evidence()
+
+
+def page_of(subject_type: str, key: Any, content: Any) -> tuple[str, ...]:
+    """URL name and arguments of the subject's page; empty where it has none."""
+    kind = asked_kinds().get(subject_type)
+    return kind.page(key, content) if kind is not None and isinstance(content, dict) else ()
