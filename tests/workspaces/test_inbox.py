@@ -26,7 +26,7 @@ def lab() -> tuple[Actor, Actor, Actor, uuid.UUID]:
 
 @pytest.mark.django_db
 def test_every_kind_stands_in_one_list_with_its_evidence() -> None:
-    owner, researcher, approver, workspace = lab()
+    _, researcher, approver, workspace = lab()
     with scope.open_workspace(workspace):
         fill_inbox(askers=[researcher], count=4)
     page = client_of(approver).get(URL).content.decode()
