@@ -29,8 +29,8 @@ class Candidate:
 
 
 def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> Candidate:
-    """`artifact` comes with its run and blob. It is judged on the benchmark of what stands under the name, else on its own run's, else on the
-    one that it was measured on last."""
+    """`artifact` comes with its run and blob. It is judged on the benchmark of what stands under the name, else on the one that an evaluating run
+    has measured it on last, else on its own run's: what its maker reports may be no more than a gain over where it began."""
     standing = standing_under(name)
     benchmark = _benchmark(artifact, standing)
     contract = current_contract(benchmark.pk)
@@ -55,9 +55,9 @@ def standing_under(name: str) -> Promotion | None:
 def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
     if standing is not None and standing.evaluation is not None:
         return Benchmark.objects.get(pk=standing.evaluation.benchmark_id)
-    measured = list(_measured(artifact).order_by("-created_at", "-pk").values_list("benchmark", flat=True)[:1000])
-    own = artifact.run.benchmark_id
-    return Benchmark.objects.get(pk=own if own in measured or not measured else measured[0])
+    by_another = Evaluation.objects.filter(subject_artifact=artifact).order_by("-created_at", "-pk")
+    measured = by_another.values_list("benchmark", flat=True).first()
+    return Benchmark.objects.get(pk=measured or artifact.run.benchmark_id)
 
 
 def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
