@@ -8,8 +8,9 @@ from runs.policy.document import Policy
 from runs.queries.memory import standing
 from runs.queries.memory_recall import Wanted, holding, recall
 from runs.queries.memory_stale import staleness_of
+from runs.queries.parameters import defaults_of
 from workspaces.canonical import canonical
-from workspaces.models import Agent, Benchmark
+from workspaces.models import Agent, AgentVersion, Benchmark
 
 MOST, MOST_ENDED = 100, 20
 MOST_CONFIGURATION_BYTES = 4_000  # kept of each; a larger one is compared with nothing
@@ -21,10 +22,12 @@ def memory_for(policy: Policy, now: datetime) -> dict[str, Any] | None:
     if asked is None:
         return None
     collection, reads_failed = asked["avoid"], bool(asked.get("failed_attempts", False))
+    agent = Agent.objects.find(policy.action["agent"])
+    version = AgentVersion.objects.filter(agent=agent).order_by("-number").first()
     wanted = Wanted(
         collection=collection,
         benchmark=Benchmark.objects.find(policy.action["benchmark"]),
-        agent=Agent.objects.find(policy.action["agent"]),
+        agent=agent,
         least=Trust.UNREVIEWED,
         most=MOST,
     )
@@ -41,6 +44,7 @@ def memory_for(policy: Policy, now: datetime) -> dict[str, Any] | None:
         "collection": collection,
         "entries": [_frozen(entry, [reason.words for reason in stale.get(entry.pk, ())]) for entry in found],
         "hidden": hidden,
+        "defaults": defaults_of(version) if version is not None else {},  # a run that failed is remembered with what it was not told too
     }
 
 

@@ -104,7 +104,8 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
         words = "The facts that are kept are of another agent or benchmark, so nobody can say what this version would have chosen."
         return Decided(Outcome.FAILED, words, checks)
     choose = policy.action["choose"]
-    fixed, asked = policy.action.get("parameters", {}), policy.action.get("memory")
+    asked = policy.action.get("memory")
+    fixed = {**(facts.memory or {}).get("defaults", {}), **policy.action.get("parameters", {})}
     read = reading(facts.memory, asked.get("least", LEAST)) if asked else reading(None)
     choice = RULES[choose["rule"]].choose(choose, facts, lambda point: read.against({**fixed, **point}))
     words = f"{choice.words} {read.words}".strip()

@@ -35,7 +35,7 @@ def checked_parameters(given: dict[str, Any], version: AgentVersion) -> dict[str
     faults = parameter_faults(given, version)
     if faults:
         raise Refusal(*map(str, faults[:MAX_FAULTS]), field="parameters")
-    return _defaults(version) | given
+    return defaults_of(version) | given
 
 
 def parameter_faults(given: dict[str, Any], version: AgentVersion) -> list[Fault]:
@@ -43,14 +43,14 @@ def parameter_faults(given: dict[str, Any], version: AgentVersion) -> list[Fault
     _refuse_unkeepable(given)
     schema = version.parameter_schema or {"type": "object"}
     try:
-        found = list(islice(Draft202012Validator(schema).iter_errors(_defaults(version) | given), MAX_FAULTS * 10))
+        found = list(islice(Draft202012Validator(schema).iter_errors(defaults_of(version) | given), MAX_FAULTS * 10))
     except SchemaError as error:
         raise Refusal("The agent's parameter schema cannot be read; publish a version with a sound one.", field="parameters") from error
     # A fault for each name that is missing or unknown comes with the same path: the words name all of them once.
     return sorted(dict.fromkeys(fault for error in found for fault in _faults(error)), key=lambda fault: fault.name)
 
 
-def _defaults(version: AgentVersion) -> dict[str, Any]:
+def defaults_of(version: AgentVersion) -> dict[str, Any]:
     schema = version.parameter_schema
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     return {name: entry["default"] for name, entry in properties.items() if isinstance(entry, dict) and "default" in entry}

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.calibration import expected_calibration_error
+from runs.checks import gate_samples
 from runs.checks.policy_facts import facts_for
 from runs.commands.approval import decide_approval
 from runs.jobs.decide import decide_policies
@@ -25,6 +26,7 @@ from tests.runs.test_policy import approved, approver
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
 from workspaces.models import Approval, Benchmark
+from workspaces.store import StoreDamaged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = b"""
@@ -178,6 +180,30 @@ def test_a_set_that_was_frozen_after_the_training_was_asked_for_gains_nothing(la
     assert said["no_holdout_regression"][0] == "pass"
     verdict, words = said["calibrated_disagreement_gain"]
     assert (verdict, "frozen too late" in words) == ("fail", True)
+
+
+def test_a_student_is_held_against_its_own_teacher_and_a_store_that_does_not_answer_shuts_the_gate(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = GAIN | {"over": "worker"}
+    with laboratory.opened():
+        teacher, stranger = make_candidate(laboratory, content=b"the teacher"), make_candidate(laboratory, content=b"somebody else's")
+        learning = launch(laboratory, artifacts=(teacher.pk.hex,))
+        student = add_artifact(actor=laboratory.owner, run=learning, path="student.pt", content=b"the student", kind="model")
+    alone = judged(laboratory, student, rows=[(1.0, 0.9)] * 20)
+    judged(laboratory, stranger, rows=[(1.0, 0.9)] * 20)
+    verdict, words = asked_of(laboratory, alone, over)[1]["calibrated_disagreement_gain"]
+    assert (verdict, "worker was measured by nothing but the run that made it" in words) == ("unknown", True), words
+    judged(laboratory, teacher, rows=[(0.0, 0.9)] * 20)
+    verdict, words = asked_of(laboratory, alone, over)[1]["calibrated_disagreement_gain"]
+    assert (verdict, "It gains 1 over worker on 20 samples of unseen@1" in words) == ("pass", True), words
+
+    def damaged(*_: object) -> None:
+        raise StoreDamaged("other bytes")
+
+    monkeypatch.setattr(gate_samples, "compare", damaged)
+    verdict, words = asked_of(laboratory, alone, over)[1]["calibrated_disagreement_gain"]
+    assert (verdict, "cannot be read from the store now" in words) == ("unknown", True)
 
 
 def test_games_count_where_labsite_gave_a_run_both_files(laboratory: Laboratory) -> None:

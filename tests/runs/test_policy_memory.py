@@ -19,11 +19,14 @@ from runs.policy.memory import Reading, reading
 from runs.queries.memory_stale import living_on_stale
 from runs.queries.order import token_id, token_secret
 from tests.factories_pages import HOSTILE, client_of
+from tests.factories_registry import stored
 from tests.factories_runs import Laboratory, drive, make_laboratory
 from tests.factories_seed import Caller
 from tests.runs.attempts import WAITS, let_go, started
 from tests.runs.test_policy import DOCUMENT, approved, approver
 from tests.runs.test_policy_rules import facts, results
+from workspaces.commands.agent import publish_agent_version
+from workspaces.models import Agent
 from workspaces.queries import token
 from workspaces.queries.chain import verify_chain
 
@@ -194,6 +197,22 @@ def test_a_sweep_avoids_what_failed_with_receipts_and_says_what_it_left_aside(la
     assert "left aside: <bdi>withdrawn</bdi>" in page
     assert f"/workspaces/lab/memory/{obeyed.pk.hex}/" in page
     assert "<script>alert" not in page
+
+
+def test_what_a_launch_is_not_told_counts_as_the_agents_own_default(laboratory: Laboratory) -> None:
+    """A run that failed is remembered with all its parameters, those too that it took from its agent."""
+    schema = {
+        "type": "object",
+        "properties": {"depth": {"type": "integer", "default": 3}, "rate": {"type": "number"}, "epochs": {"type": "integer"}},
+    }
+    with laboratory.opened():
+        worker = Agent.objects.get(slug="worker")
+        publish_agent_version(
+            actor=laboratory.owner, agent=worker, argv=["python", "main.py"], files=[stored("main.py", WAITS)], parameter_schema=schema
+        )  # fmt: skip
+        failed(laboratory, 0.3, configuration={"rate": 0.3, "epochs": 1, "depth": 3})
+        failed(laboratory, 0.2, configuration={"rate": 0.2, "epochs": 1, "depth": 4})
+        assert chosen(decide_now(actor=laboratory.owner, policy=approved(laboratory, READS))) == [0.1, 0.2, 0.4]
 
 
 def test_failed_attempts_are_hidden_from_a_policy_that_does_not_ask_for_them(laboratory: Laboratory) -> None:

@@ -1,4 +1,4 @@
-"""What the laboratory autogo-main does by itself: a loop of four policies over games, training, arena and champion.
+"""What the laboratory autogo-main does by itself: a loop of policies over games, training, arena and champion.
 
 Games are cut into windows; once a run of games has ended, the next sweep learns from the newest windows, but for configurations that memory speaks
 against; the best of a sweep that has ended is rated in the arena, where it plays the champion too; whoever a sequential test accepts as the stronger
@@ -94,4 +94,22 @@ NEXT_GAMES = PolicyPlan(
         "limits": {"decisions": GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
     }),
 )  # fmt: skip
-POLICIES = (NEXT_SWEEP, JUDGE, PROMOTE, NEXT_GAMES)
+REMEMBER = PolicyPlan(
+    slug="remember-failures",
+    name="Remember what failed",
+    reason="What failed is written down; once a person vouches for it, the next sweep leaves it out",
+    document=MappingProxyType({
+        "trigger": {"on": "run_ended", "agent": POLICY_RUNNER.slug},
+        "conditions": [{"check": "cause_ended", "as": ["failed", "timed_out"]}],
+        "action": {
+            "do": "write_memory",
+            "kind": "failed_attempt",
+            "collection": FAILED,
+            "title": "A training run came to nothing",
+            "agent": POLICY_RUNNER.slug,
+            "with_configuration": True,
+        },
+        "limits": {"decisions": 20 * GENERATIONS},
+    }),
+)  # fmt: skip
+POLICIES = (NEXT_SWEEP, JUDGE, PROMOTE, NEXT_GAMES, REMEMBER)
