@@ -19,11 +19,14 @@ from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
+from workspaces.audit import Refusal
 from workspaces.models import Agent, Benchmark, Contract, NotFound
 from workspaces.queries.registry import current_contract, stored_content
+from workspaces.store import StoreAway, StoreDamaged, StoreMissing
 
 PAIRS_KIND, PAIRS_SCHEMA = "pairs", "labsite.pairs.v1"
 MOST_MATCHES, MOST_FILE_BYTES, MOST_PAIRS = 200, 2**20, 10_000_000
+LOST = (NotFound, Refusal, StoreAway, StoreDamaged, StoreMissing)  # what a file may answer instead of its content
 COMPARING = ("no_holdout_regression", "calibrated_disagreement_gain")
 
 
@@ -70,7 +73,10 @@ def _compared(given: Mapping[str, Any], candidate: Candidate, *, is_calibrated: 
     refusal = _unfit(mine, "It", contract) or _unfit(other, against, contract)
     if refusal or mine is None or other is None:
         return found | {"refusal": refusal}
-    return found | _difference(mine, other) | (_calibration(mine) if is_calibrated else {})
+    try:
+        return found | _difference(mine, other) | (_calibration(mine) if is_calibrated else {})
+    except LOST:
+        return found | {"refusal": "The results for each sample cannot be read from the store now."}
 
 
 def _unfit(score: Evaluation | None, whose: str, contract: Contract) -> str:
@@ -86,10 +92,7 @@ def _unfit(score: Evaluation | None, whose: str, contract: Contract) -> str:
 
 def _difference(mine: Evaluation, other: Evaluation) -> dict[str, Any]:
     """The paired bootstrap, with what makes it the same whenever it is done again: the two files by hash, the seed, the count of resamples."""
-    try:
-        compared = compare(mine, other)
-    except NotFound:
-        return {"refusal": "The store has lost the results for each sample."}
+    compared = compare(mine, other)
     if compared.found is None:
         return {"refusal": compared.refusal}
     return {
@@ -167,7 +170,7 @@ def _pairs(file: Artifact, mine: str, other: str) -> list[int] | None:
             if {match["first"], match["second"]} == {mine, other}:
                 turned = pairs if match["first"] == mine else pairs[::-1]
                 counts = [one + more for one, more in zip(counts, turned, strict=True)]
-    except (ValueError, TypeError, KeyError, RecursionError, NotFound):
+    except (ValueError, TypeError, KeyError, RecursionError, *LOST):
         return None
     return counts if sum(counts) else None
 

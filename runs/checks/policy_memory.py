@@ -13,7 +13,7 @@ from workspaces.canonical import canonical
 from workspaces.models import Agent, AgentVersion, Benchmark
 
 MOST, MOST_ENDED = 100, 20
-MOST_CONFIGURATION_BYTES = 4_000  # kept of each; a larger one is compared with nothing
+MOST_CONFIGURATION_BYTES = 1_000  # kept of each; a larger one is compared with nothing
 
 
 def memory_for(policy: Policy, now: datetime) -> dict[str, Any] | None:

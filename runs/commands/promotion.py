@@ -100,14 +100,28 @@ def decide_promotion(*, actor: Actor, approval: Approval, approves: bool, commen
     """Decide on what was put forward. An approval finds every check anew, the file read back too; if any says something else now, the request is
     void and the promotion refused. What stood under the name is superseded in the same transaction."""
     artifact = Promotion.objects.select_related("artifact__blob").get(pk=approval.subject_id).artifact
+    decision = decision_behind(approval)
     read = read_back(artifact.blob) if approves else None
-    return _decide(actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, read=read)
+    # Before the ledger is locked, as the file is read: samples of two evaluations may take seconds to hold against each other.
+    shut = shut_now(decision) if approves and decision is not None else []
+    return _decide(
+        actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, read=read, decision=decision, shut=shut
+    )
 
 
 @command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
 def _decide(
-    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str, read: str | None
-) -> Approval:  # fmt: skip
+    event: Draft,
+    *,
+    actor: Actor,
+    approval: Approval,
+    approves: bool,
+    comment: str,
+    seen_hash: str,
+    read: str | None,
+    decision: Decision | None,
+    shut: list[Fact],
+) -> Approval:
     lock_ledger()
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if actor.user is None:
@@ -118,10 +132,9 @@ def _decide(
     event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
     if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
         raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
-    decision = decision_behind(asked)
     if approves and decision is not None and reviewers_wanted(decision) and actor.user.pk == promotion.artifact.run.requested_by_id:
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
-    found = _found_anew(promotion, read, decision) if approves else None
+    found = _found_anew(promotion, read, decision, shut) if approves else None
     current = found.content_hash if found else asked.content_hash
     status = requests.record_vote(event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=current)
     if status == Approval.Status.APPROVED and found is not None:
@@ -198,11 +211,10 @@ class _Found:
     shut: list[Fact]
 
 
-def _found_anew(promotion: Promotion, read: str | None, decision: Decision | None) -> _Found:
+def _found_anew(promotion: Promotion, read: str | None, decision: Decision | None, shut: list[Fact]) -> _Found:
     """The gate's figures are those of the policy's decision while it passes: what was measured since makes a request void by shutting it."""
     candidate = candidate_of(promotion.artifact, promotion.name, read=read)
     facts = facts_of(candidate)
-    shut = shut_now(decision) if decision is not None else []
     gate = shut or (gate_of(decision) if decision is not None else [])
     return _Found(candidate, facts, digest(content_of(candidate, facts) | _gate_content(decision, gate)), shut)
 

@@ -55,10 +55,7 @@ class Reading:
     def words(self) -> str:
         """What was left aside, in a sentence; empty where nothing was."""
         kinds = Counter(why.partition(":")[0] for _, why in self.aside)
-        said = f"Memory left aside: {', '.join(f'{count} {why}' for why, count in kinds.most_common())}." if kinds else ""
-        if self.hidden:
-            said += f" {plural(self.hidden, 'failed attempt is', 'failed attempts are')} kept for people and hidden from it."
-        return said.strip()
+        return f"Memory left aside: {', '.join(f'{count} {why}' for why, count in kinds.most_common())}." if kinds else ""
 
 
 def reading(memory: Mapping[str, Any] | None, least: str = LEAST) -> Reading:

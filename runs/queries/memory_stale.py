@@ -111,7 +111,8 @@ class Living:
 def living_on_stale() -> tuple[list[Living], bool]:
     """Policies whose version acts, by what their newest decision read, and runs that are not over, by what they read, where it is stale now; the
     second says whether all were looked at. An entry that was withdrawn or revised since counts as well."""
-    newest = Decision.objects.filter(policy=OuterRef("decision__policy"), memory_read__isnull=False).order_by("-number").values("pk")[:1]
+    asked_memory = Q(memory_read__isnull=False) | Q(facts__memory__has_key="entries")  # also one that left aside all that it found
+    newest = Decision.objects.filter(asked_memory, policy=OuterRef("decision__policy")).order_by("-number").values("pk")[:1]
     acting = Q(decision__policy__status=Policy.Status.ACTIVE, decision__policy__versions__status="active", decision=Subquery(newest))
     at_work = Q(run__isnull=False) & ~Q(run__status__in=sorted(TERMINAL))
     rows = (

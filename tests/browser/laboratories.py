@@ -13,7 +13,7 @@ from runs.commands.approval import decide_approval
 from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.decision import decide_now
 from runs.commands.export import request_export
-from runs.commands.memory import Said, write_memory
+from runs.commands.memory import Said, review_memory, write_memory
 from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
 from runs.commands.policy import create_policy, propose_version
 from runs.commands.review import review_run
@@ -41,7 +41,7 @@ from tests.factories_pages import (
     set_run,
 )
 from tests.factories_people import make_group, make_invitation, make_operator, make_token
-from tests.factories_promotions import add_promotion
+from tests.factories_promotions import add_gate, add_promotion
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
 from workspaces.access import Actor
@@ -216,6 +216,8 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         promotion = add_promotion(actor=owner, artifact=artifact, name="champion", reason=words[4], facts=facts)
         approval = Approval.objects.get()
         decision = _decided(laboratory, words[4])
+        gate = [*facts, Fact("reviewer_approval", words[0], Verdict.UNKNOWN, words[1], words[2], words[4])]
+        add_gate(actor=owner, promotion=promotion, decision=decision, gate=gate)
         values = {
             "policy": "next-sweep", "number": "1", "decision": decision.public_id,
             "memoryentry": memory.public_id, "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
@@ -237,18 +239,25 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
 def _decided(laboratory: Laboratory, words: str) -> Decision:
     """What a policy decided whose name, reason and configurations are these words. The scope must be open."""
     owner = laboratory.owner
+    judge = make_member(laboratory.workspace, "approver")
     policy = create_policy(actor=owner, slug="next-sweep", name=words[:200])
+    for rate, kind in ((0.2, "finding"), (0.1, "failed_attempt")):
+        against = {"rate": rate, "words": words[:200]}
+        said = Said(kind=kind, collection="openings", title=words[:200], text=words, configuration=against)
+        entry = write_memory(actor=owner, said=said)
+        review_memory(actor=judge, entry=entry, trust="confirmed", seen_hash=entry.content_hash, comment=words[:1000])
     document = {
         "trigger": {"on": "manual"},
         "conditions": [{"check": "nothing_under_way"}, {"check": "target_not_reached"}],
-        "gate": [{"check": "budget_left", "gpu_hours": 1}],
+        "gate": [{"check": "budget_left", "gpu_hours": 1}, {"check": "memory_age", "days": 30}, {"check": "egress", "at_most": "internal"}],
         "action": {
             "do": "launch_sweep", "agent": "worker", "benchmark": "accuracy", "inputs": [{"dataset": "table"}], "purpose": words[:1000],
             "choose": {"rule": "ucb1", "axes": {"rate": [0.1, 0.2], "words": [words[:200], "other"]}, "arms": 2},
+            "memory": {"avoid": "openings"},
         },
         "limits": {"decisions": 5},
     }  # fmt: skip
     version = propose_version(actor=owner, policy=policy, document=document, reason=words)
     asked = Approval.objects.get(subject_id=version.pk)
-    decide_approval(actor=make_member(laboratory.workspace, "approver"), approval=asked, approves=True, seen_hash=asked.content_hash)
+    decide_approval(actor=judge, approval=asked, approves=True, seen_hash=asked.content_hash)
     return decide_now(actor=owner, policy=policy)

@@ -183,6 +183,7 @@ def test_what_is_not_here_is_refused_when_it_is_proposed(laboratory: Laboratory)
             ({"trigger": {"on": "dataset_grew", "dataset": "elsewhere"}}, "there is no dataset 'elsewhere'"),
             ({"action": DOCUMENT["action"] | {"inputs": [{"windows_of": "games"}]}}, "there is no dataset 'games'"),
             ({"conditions": [{"check": "gut_feeling"}]}, "there is no check"),
+            ({"gate": [{"check": "no_holdout_regression", "benchmark": "elsewhere"}]}, "gate, 1: there is no benchmark 'elsewhere'"),
             ({"note": "\x00"}, "cannot hold"),
         ):
             with pytest.raises(Refusal, match=words):

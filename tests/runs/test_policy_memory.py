@@ -192,6 +192,8 @@ def test_a_sweep_avoids_what_failed_with_receipts_and_says_what_it_left_aside(la
         assert living_on_stale() == ([], True), "what it left aside it does not live on"
         look_again(laboratory, obeyed)
         assert [one.entry for one in living_on_stale()[0]] == [obeyed], "what it went by it does"
+        assert chosen(decide_now(actor=laboratory.owner, policy=decision.policy)) == [0.1, 0.2, 0.3, 0.4]
+        assert living_on_stale() == ([], True), "its newest decision left it aside"
     page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{decision.public_id}/").content.decode()
     assert "Memory it read" in page
     assert "left aside: <bdi>withdrawn</bdi>" in page
@@ -222,8 +224,10 @@ def test_failed_attempts_are_hidden_from_a_policy_that_does_not_ask_for_them(lab
         failed(laboratory, 0.4, kind="finding")
         decision = decide_now(actor=laboratory.owner, policy=approved(laboratory, hides))
         assert chosen(decision) == [0.1, 0.2, 0.3]
-        assert "1 failed attempt is kept for people and hidden from it." in decision.words
+        assert decision.facts["memory"]["hidden"] == 1
         assert [entry["kind"] for entry in decision.facts["memory"]["entries"]] == ["finding"]
+    page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{decision.public_id}/").content.decode()
+    assert "1 failed attempt hidden" in page
 
 
 @pytest.mark.pool
