@@ -127,6 +127,7 @@ urlpatterns = [
     ),
     page("promotions/", promotion.promotion_list, name="promotion-list", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page("promotions/<str:promotion>/", promotion.promotion, name="promotion", needs=Permission.VIEW, kind=Kind.ARTIFACT),
+    page("promotions/<str:promotion>/trace/", promotion.promotion_trace, name="promotion-trace", needs=Permission.VIEW, kind=Kind.ARTIFACT),
     page(
         "promotions/<str:promotion>/statement/",
         promotion.promotion_statement,

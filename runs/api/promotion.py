@@ -19,6 +19,7 @@ from runs.eligibility import is_eligible
 from runs.models import Artifact, Promotion
 from runs.queries.promotion import RELATED, Told, find_standing, page_of_promotions, told
 from runs.queries.reading import read_back
+from runs.queries.trace import find_traced, trace_of
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_before
@@ -80,6 +81,32 @@ class EligibilityOut(Schema):
     facts: list[FactOut]
 
 
+class TraceItemOut(Schema):
+    label: str
+    kind: str | None = Field(description="What it is, as in lineages; null for what is only said.")
+    id: str = Field(description="Canonical id, empty where it has none or the caller may not see it.")
+    url: str
+    who: str
+    when: datetime | None
+    verdict: str = Field(description="yes, no, person (waits for one) or unknown; unknown never passes.")
+    words: str
+    gap: bool = Field(description="What should be known here is not, or does not hold.")
+
+
+class TraceStepOut(Schema):
+    title: str
+    items: list[TraceItemOut]
+    more: int = Field(description="How many things of the step are left out.")
+
+
+class TraceOut(Schema):
+    promotion_id: str
+    whole: bool
+    gaps: int
+    sources: int
+    steps: list[TraceStepOut]
+
+
 class PromotionIn(Body):
     artifact_id: Line = Field(min_length=1, max_length=200)
     name: Line = Field(min_length=1, max_length=64, description="What it is promoted as; one artifact stands under a name at a time.")
@@ -123,6 +150,24 @@ def post_promotion(request: ApiRequest, body: PromotionIn) -> Any:
 def get_promotion(request: ApiRequest, promotion: str) -> Any:
     """One promotion with the facts that it was put forward upon."""
     return _one(request, promotion)
+
+
+@routes.get("/promotions/{promotion}/trace", needs=VIEW, kind=Kind.ARTIFACT, response=TraceOut)
+def get_trace(request: ApiRequest, promotion: str) -> Any:
+    """From the promotion down to its sources, step by step: people, gates, scores, then runs and what they read in turn. What should be on record
+    and is not, or does not hold, stands in its step with `gap`."""
+    found = find_traced(promotion)
+    trace = trace_of(found, request.rights, request.workspace.slug)
+    return {
+        "promotion_id": found.public_id,
+        "whole": trace.is_whole,
+        "gaps": len(trace.gaps),
+        "sources": trace.sources,
+        "steps": [
+            {"title": step.title, "more": step.more, "items": [{**item.values, "gap": item.is_gap} for item in step.items]}
+            for step in trace.steps
+        ],
+    }
 
 
 @routes.get("/promotions/{promotion}/statement", needs=VIEW, kind=Kind.ARTIFACT, response=EnvelopeOut)

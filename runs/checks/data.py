@@ -2,10 +2,11 @@
 
 from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
-from runs.models import RunInput
+from runs.models import Run, RunInput
 from runs.queries.egress import strictest_read_by
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.trace_gaps import lost_inputs
 from runs.queries.undeclared import undeclared_inputs
 from runs.queries.verdict import State, verdicts_of
 from workspaces import licences
@@ -42,8 +43,12 @@ def egress_known(candidate: Candidate) -> Fact:
 
 
 def nothing_unsaid(candidate: Candidate) -> Fact:
-    """Could the run read only what it named? Where nothing kept it apart, nobody can tell, unless an owner answers for that."""
+    """Could the run read only what it named, and is each link on record down to the sources? Where nothing kept it apart, nobody can tell, unless an
+    owner answers for that; a chain that has lost a link leads nowhere."""
     name, required = "Inputs declared", "the run could read nothing else"
+    lost = _lost(candidate)
+    if lost is not None:
+        return lost
     count = RunInput.objects.filter(run=candidate.run).count()
     evidence = (Link("run", candidate.run.public_id, candidate.run.name),)
     observed = plural(count, "input", "inputs") + " named"
@@ -57,6 +62,20 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
         return Fact("inputs", name, Verdict.PASS, observed, required, words, evidence)
     is_answered, words = _answered_for(candidate)
     return Fact("inputs", name, Verdict.PASS if is_answered else Verdict.UNKNOWN, observed, required, words, evidence)
+
+
+def _lost(candidate: Candidate) -> Fact | None:
+    """What stands in the way where a run behind it was frozen with an input of which no row is left."""
+    reached = walk([Node(NodeKind.ARTIFACT, candidate.artifact.pk)], Way.UP, along=CONTENT)
+    lost = lost_inputs(reached.of(NodeKind.RUN))
+    if not lost:
+        return None
+    runs = list(Run.objects.filter(pk__in=list(lost)).only("name", "number").order_by("number")[:NAMED])
+    evidence = tuple(Link("run", run.public_id, run.name) for run in runs)
+    named = "; ".join(f"{run.name} has lost {', '.join(lost[run.pk][:NAMED])}" for run in runs)
+    words = f"What it was made of cannot be traced any more: {named}. Run that again with its inputs."
+    count = sum(map(len, lost.values()))
+    return Fact("inputs", "Inputs declared", Verdict.FAIL, plural(count, "link gone", "links gone"), "each link on record", words, evidence)
 
 
 def nothing_held_out(candidate: Candidate) -> Fact:

@@ -16,6 +16,7 @@ from runs.forms.promotion import ProposeForm, WithdrawForm
 from runs.models import Artifact, Promotion
 from runs.queries.promotion import find_promoted, find_standing, page_of_promotions, promotion_page, standing_promotions
 from runs.queries.reading import read_back
+from runs.queries.trace import find_traced, trace_of
 from workspaces import dsse, ids
 from workspaces.audit import Refusal
 from workspaces.checklist import fact_checks
@@ -57,6 +58,13 @@ def promotion(request: PageRequest, promotion: str) -> HttpResponseBase:
     )
     context = {"page": promotion_page(found), "promotion": found, "key_id": dsse.key_id(public_key())}
     return render(request, "runs/promotion.html", context)
+
+
+def promotion_trace(request: PageRequest, promotion: str) -> HttpResponseBase:
+    """From what stands down to its sources, step by step, with what is missing."""
+    found = find_traced(promotion)
+    context = {"promotion": found, "trace": trace_of(found, request.rights, request.workspace.slug)}
+    return render(request, "runs/promotion_trace.html", context)
 
 
 def promotion_statement(request: PageRequest, promotion: str) -> HttpResponseBase:

@@ -10,16 +10,23 @@ import pytest
 from django.conf import settings
 
 from labsite.examples.ground import NotReady
-from labsite.examples.w2s import make, plan, rounds
+from labsite.examples.w2s import make, plan, policies, rounds
 from runs.commands.approval import decide_approval
+from runs.commands.promotion import propose_promotion
+from runs.commands.withdrawal import withdraw
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
 from runs.jobs.overlap import check_overlap
 from runs.models import Artifact, Decision, Evaluation, Promotion, Run
+from runs.queries.lineage import Node
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.trace import find_traced, trace_of
 from tests.examples.pool import linked_python
 from tests.factories import make_user
+from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, dispatch, watch
-from workspaces.access import Actor
+from workspaces.access import Actor, rights_of
+from workspaces.audit import Refusal
 from workspaces.models import Approval, Contract, DatasetPiece, DatasetVersion, Engine, Installation, Notification, User, Workspace
 
 pytestmark = [pytest.mark.pool, pytest.mark.django_db(transaction=True), pytest.mark.timeout(200)]
@@ -131,6 +138,60 @@ def test_the_loop_runs_by_itself_to_a_request_and_on_from_the_persons_decision(
         labelled = Run.objects.get(agent__slug=plan.WEAK_LABELER.slug, trigger="policy")
         assert [entry.artifact for entry in labelled.inputs.exclude(artifact=None)] == [best.artifact]
         assert not Run.objects.exclude(status="succeeded").exclude(ended_at=None).exists(), told(started)
+
+    leads_from_people_to_sources(started, people, best)
+    without_one_link_it_is_refused(started, people)
+
+
+def leads_from_people_to_sources(laboratory: Laboratory, people: tuple[Actor, User, User], promoted: Promotion) -> None:
+    """The trace of what was promoted, as API and page tell it."""
+    reader = people[2]
+    told = client_of(Actor.of(reader)).get(f"/api/v1/workspaces/w2s-medqa/promotions/{promoted.public_id}/trace").json()
+    assert (told["whole"], told["gaps"]) == (True, 0), told
+    titles = [step["title"] for step in told["steps"]]
+    assert titles == [
+        "Promoted", "Decided by", "Gates", "Measured", "Trained", "Learnt from", "Filtered", "Chosen from", "Made with a model",
+        "The model", "Trained",
+        "Sources",
+    ]  # fmt: skip
+    said = {
+        step["title"]: " ".join(f"{item['label']} {item['url']} {item['who']} {item['words']}" for item in step["items"])
+        for step in told["steps"][:9]
+    }
+    assert "Approver approved it" in said["Decided by"]
+    assert policies.PROMOTE.name in said["Gates"]
+    assert plan.ACCURACY.name in said["Measured"]
+    assert plan.ON_DISAGREEMENT.name in said["Measured"]
+    assert plan.PROMOTIONS.first_window in said["Learnt from"]
+    assert "wait for a person" in said["Filtered"]
+    assert plan.DISAGREEMENT.name in said["Filtered"]
+    sources = {item["url"].split("/")[4] for item in told["steps"][-1]["items"]}
+    assert sources == {plan.TRAIN, plan.VALIDATION, plan.STUDENT_TRAIN, plan.RUBRIC.slug, plan.RULE.slug}
+    page = client_of(Actor.of(reader)).get(f"/workspaces/w2s-medqa/promotions/{promoted.public_id}/trace/")
+    text = page.content.decode()
+    assert page.status_code == 200
+    for step in told["steps"]:
+        for item in step["items"]:
+            assert item["url"] in text
+    for address in {item["url"] for step in told["steps"] for item in step["items"] if item["url"]}:
+        assert client_of(Actor.of(reader)).get(address).status_code == 200, address
+
+
+def without_one_link_it_is_refused(laboratory: Laboratory, people: tuple[Actor, User, User]) -> None:
+    """The weak labels are withdrawn: what rests on them is suspended, its trace says where it broke, and nothing of it is put forward."""
+    admin, approver = people[0], Actor.of(people[2])
+    with laboratory.opened():
+        version = DatasetVersion.objects.get(dataset__slug=plan.WEAK_LABELS.first_window)
+        subject = Node(NodeKind.DATASET_VERSION, version.pk)
+        withdraw(actor=admin, subject=subject, label=version.label, reason="The teacher had read the wrong column")
+        standing = Promotion.objects.get(status="promoted")
+        trace = trace_of(find_traced(standing.pk.hex), rights_of(approver, laboratory.workspace.pk), "w2s-medqa")
+        assert not trace.is_whole
+        assert any(plan.WEAK_LABELS.first_window in item.url and "wrong column" in item.words for _, item in trace.gaps)
+        rejected = Artifact.objects.filter(run__agent__slug=plan.STRONG_A.slug, run__trigger="policy", kind="model").earliest("created_at")
+        with pytest.raises(Refusal, match="withdrawn: The teacher had read the wrong column"):
+            propose_promotion(actor=admin, artifact=rejected, name="another", reason="All the same")
+    assert "Broken:" in client_of(approver).get(f"/workspaces/w2s-medqa/promotions/{standing.public_id}/trace/").content.decode()
 
 
 def second_round(laboratory: Laboratory) -> bool:
