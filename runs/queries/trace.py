@@ -4,7 +4,7 @@ The chain is the lineage along content, from the artifact that was put forward; 
 from it. What labsite should know of a step and does not is said in its place: a gap that nobody sees would read as a whole chain.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runs.models import Promotion
@@ -36,11 +36,22 @@ class Trace:
 
     steps: tuple[Step, ...]
     sources: int
-    is_whole: bool
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.gaps
 
     @property
     def gaps(self) -> list[tuple[int, Item]]:
         return [(number, item) for number, step in enumerate(self.steps, start=1) for item in step.items if item.is_gap]
+
+
+@dataclass(frozen=True, slots=True)
+class _Withdrawn:
+    """`is_subject`: it was withdrawn itself, and does not only rest on what was."""
+
+    words: str
+    is_subject: bool
 
 
 @dataclass(slots=True)
@@ -54,7 +65,7 @@ class _Below:
     versions: dict[Any, DatasetVersion] = field(default_factory=dict)
     verdicts: dict[Any, Verdict] = field(default_factory=dict)
     lost: dict[Any, list[str]] = field(default_factory=dict)
-    withdrawn: dict[Node, str] = field(default_factory=dict)
+    withdrawn: dict[Node, "_Withdrawn"] = field(default_factory=dict)
     makers: dict[Node, list[Node]] = field(default_factory=dict)
 
 
@@ -68,7 +79,11 @@ def trace_of(promotion: Promotion, rights: Rights, workspace: str) -> Trace:
     shown = [_cut(step) for step in steps[:MOST_STEPS]]
     if not found.is_whole or len(steps) > MOST_STEPS:
         shown.append(Step("more", "Further down", (Item(TOO_MUCH, verdict="unknown", is_gap=True),)))
-    return Trace(tuple(shown), len(sources), not any(item.is_gap for step in shown for item in step.items))
+    trace = Trace(tuple(shown), len(sources))
+    if trace.gaps or steps[0].items[0].verdict != "no" or promotion.status != Promotion.Status.PROMOTED:
+        return trace
+    suspended = Step(steps[0].key, steps[0].title, (replace(steps[0].items[0], is_gap=True),))
+    return Trace((suspended, *shown[1:]), len(sources))
 
 
 def _read(found: Lineage, rights: Rights, workspace: str) -> _Below:
@@ -80,8 +95,10 @@ def _read(found: Lineage, rights: Rights, workspace: str) -> _Below:
     rows = DatasetVersion.objects.filter(pk__in=found.of(K.DATASET_VERSION)).select_related("dataset")
     read.versions = {row.pk: row for row in rows}
     read.verdicts = verdicts_of(read.versions.values())
-    marks = standing_on((node.kind, node.id) for node in found.nodes)
-    read.withdrawn = {Node(NodeKind(kind), pk): "; ".join(mark.reason for mark in held) for (kind, pk), held in marks.items()}
+    for (kind, pk), marks in standing_on((node.kind, node.id) for node in found.nodes).items():
+        own = [mark for mark in marks if mark.subject_id == pk]
+        said = f"Withdrawn: {_ended('; '.join(mark.reason for mark in own))}" if own else "It rests on what is withdrawn."
+        read.withdrawn[Node(NodeKind(kind), pk)] = _Withdrawn(said, is_subject=bool(own))
     return read
 
 
@@ -161,11 +178,11 @@ def _run(below: _Below, node: Node, read: list[Node]) -> Item:
     beside = [other for other in read if _is_held_out(below, other) or (other.kind == K.DATASET_VERSION and not _makers(below, [other]))]
     names = below.told.of([*beside, *[other for other in read if other.kind == K.UNDECLARED]])
     unsaid = [names[other].label for other in read if other.kind == K.UNDECLARED]
-    lost, gone = below.lost.get(node.id, []), below.withdrawn.get(node, "")
+    lost, gone = below.lost.get(node.id, []), below.withdrawn.get(node)
     trouble = [
         *([f"It read what it had not declared: {', '.join(unsaid)}."] if unsaid else []),
         *([f"The link to what it read is gone: {', '.join(lost)}."] if lost else []),
-        *([f"Withdrawn: {gone}"] if gone else []),
+        *([gone.words] if gone is not None else []),
     ]
     kept_apart = [names[other].label for other in beside if _is_held_out(below, other)]
     words = [*trouble, *([found.said] if found.said else []), *([described.doubt.capitalize()] if described.doubt else [])]
@@ -180,24 +197,25 @@ def _run(below: _Below, node: Node, read: list[Node]) -> Item:
         when=described.when,
         verdict="no" if trouble or not found.is_good else "unknown" if described.doubt else "yes",
         words=" ".join(words),
-        is_gap=bool(trouble) or not found.is_good,
+        is_gap=bool(unsaid or lost) or not found.is_good or (gone is not None and gone.is_subject),
     )
 
 
 def _made(below: _Below, node: Node) -> Item:
     described = below.told.of([node])[node]
-    gone = below.withdrawn.get(node, "")
+    gone = below.withdrawn.get(node)
     if described.is_hidden:
         return Item(described.label, kind=node.kind, verdict="unknown", words="You may not see it.")
-    words, verdict = [f"Withdrawn: {gone}"] if gone else [], "no" if gone else ""
+    words, verdict = ([gone.words], "no") if gone is not None else ([], "")
+    is_gap = gone is not None and gone.is_subject
     if node.id in below.versions:
         said, verdict_of_data = _data(below, below.versions[node.id])
-        words, verdict = [*words, said], verdict or verdict_of_data
+        words, verdict, is_gap = [*words, said], verdict or verdict_of_data, is_gap or verdict_of_data == "no"
     elif not described.url:
         return Item("Something that is not here", kind=node.kind, words="A run names it as read.", verdict="no", is_gap=True)
     return Item(
         described.label, kind=node.kind, id=described.public_id, url=described.url, who=described.by, when=described.when,
-        verdict=verdict or "yes", words=" ".join(words), is_gap=bool(gone) or verdict == "no",
+        verdict=verdict or "yes", words=" ".join(words), is_gap=is_gap,
     )  # fmt: skip
 
 
@@ -209,9 +227,9 @@ def _source(below: _Below, node: Node) -> Item:
     source = row.source or (row.dataset.evidence if row.dataset.origin == row.dataset.Origin.REUSABLE else "")
     if source:
         said = f"From {source}; licence {row.licence or row.dataset.licence or 'not given'}. {item.words}"
-        return Item(**{**item.values, "words": said})
+        return replace(item, words=said)
     words = f"Nobody has said where it is from, and no run made it. {item.words}"
-    return Item(**{**item.values, "words": words, "verdict": "no" if item.verdict == "no" else "unknown", "is_gap": True})
+    return replace(item, words=words, verdict="no" if item.verdict == "no" else "unknown", is_gap=True)
 
 
 def _data(below: _Below, row: DatasetVersion) -> tuple[str, str]:
@@ -220,6 +238,10 @@ def _data(below: _Below, row: DatasetVersion) -> tuple[str, str]:
     count = plural(row.records, "record", "records") if row.records is not None else "records not counted"
     verdict = STATES.get(found.state, "unknown")
     return (f"{count}, {found.state}." if verdict == "yes" else f"{count}, {found.state}: {found.reason}"), verdict
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def _cut(step: Step) -> Step:

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from runs.eligibility import Fact, Verdict, facts_from, summary
 from runs.models import Decision, Evaluation, Promotion
+from runs.policy.gates import REVIEW
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_nodes import may_see
 from runs.queries.policy import promotion_of
@@ -51,7 +52,7 @@ def _result(promotion: Promotion, workspace: str) -> Item:
         when=promotion.decided_at or promotion.created_at,
         verdict="no" if is_broken else STANDING.get(promotion.status, "no"),
         words=f"{gone}{promotion.get_status_display()}. {words}".strip(),
-        is_gap=is_broken,
+        is_gap=bool(gone),
     )
 
 
@@ -91,6 +92,7 @@ def _nobody(promotion: Promotion, url: str) -> Item:
 
 
 def _gates(promotion: Promotion, rights: Rights, workspace: str) -> list[Item]:
+    """A reviewer's approval, where a gate wants one, stands among the people."""
     items = []
     decision = _decision(promotion)
     if decision is not None and may_see(rights, K.DECISION):
@@ -102,7 +104,7 @@ def _gates(promotion: Promotion, rights: Rights, workspace: str) -> list[Item]:
                 url=reverse("decision", args=[workspace, decision.public_id]),
                 who=f"policy {decision.policy.name}",
                 when=decision.created_at,
-                words=_said(facts_from(decision.checks)) or decision.words,
+                words=_said([fact for fact in facts_from(decision.checks) if fact.key != REVIEW]) or decision.words,
             )
         )
     facts = facts_from(promotion.facts)

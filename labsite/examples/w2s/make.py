@@ -191,7 +191,7 @@ def _stated(admin: Actor, entry: plan.StatedPlan) -> None:
     if not dataset.versions.exists():
         received = receive_file(entry.file, [bundles.OBJECTS.joinpath(entry.file).read_bytes()])
         import_dataset_version(
-            actor=admin, dataset=dataset, role=DatasetVersion.Role.ANY, files=[received], records=1, source="stated by people of this laboratory"
+            actor=admin, dataset=dataset, role=DatasetVersion.Role.ANY, files=[received], records=1, source="people of this laboratory"
         )  # fmt: skip
 
 

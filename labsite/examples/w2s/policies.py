@@ -33,8 +33,21 @@ PROMOTED = PROMOTIONS.slug  # the name under which a student stands whose result
 ROUNDS = 2  # of weak labels: the teacher's, and those of the first student that is promoted
 MOST = 12  # times a policy of one candidate may act: a person's reviews make further windows of trusted examples
 _LIMITS = {"decisions": MOST, "gpu_hours_a_week": 4, "failures": 2}
-# What a student has to pass before anybody is asked about it.
-GATE: tuple[dict[str, Any], ...] = ({"check": "score_gain", "at_least": 0.001},)
+MOST_MISCALIBRATED = 0.15  # expected calibration error on the disagreement set; there the teacher's own is about four times that
+# What a student has to pass before anybody is asked about it, and how many people then are: no step back from whoever stands, a gain over its own
+# teacher where teacher and ceiling differ, nothing of a holdout in what it learnt from.
+GATE: tuple[dict[str, Any], ...] = (
+    {"check": "no_holdout_regression", "benchmark": ACCURACY.slug, "epsilon": 0.02},
+    {
+        "check": "calibrated_disagreement_gain",
+        "benchmark": ON_DISAGREEMENT.slug,
+        "over": WEAK_LABELER.slug,
+        "ece_at_most": MOST_MISCALIBRATED,
+    },
+    {"check": "contamination"},
+    {"check": "score_gain", "at_least": 0.001},
+    {"check": "reviewer_approval", "people": 1},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +84,12 @@ def _train(letter: str, agent: AgentPlan) -> PolicyPlan:
     )  # fmt: skip
 
 
-def _measure(what: str, letter: str, agent: AgentPlan, benchmark: BenchmarkPlan, holdout: str, *, is_frozen: bool) -> PolicyPlan:
+def _measure(
+    what: str, where: str, letter: str, agent: AgentPlan, benchmark: BenchmarkPlan, holdout: str, *, is_frozen: bool
+) -> PolicyPlan:
     return PolicyPlan(
         slug=f"{what}-candidate-{letter}",
-        name=f"Measure candidate {letter.upper()}: {benchmark.name.lower()}",
+        name=f"Measure candidate {letter.upper()} {where}",
         reason="Every student is measured, whether it looks good or not",
         document=MappingProxyType({
             "trigger": {"on": "run_ended", "agent": agent.slug, "benchmark": ACCURACY.slug},
@@ -126,17 +141,18 @@ TELL_WHAT_WAITS = PolicyPlan(
 )  # fmt: skip
 TRAIN_A, TRAIN_B = _train("a", STRONG_A), _train("b", STRONG_B)
 MEASURES = (
-    _measure("evaluate", "a", STRONG_A, ACCURACY, HOLDOUT, is_frozen=False),
-    _measure("evaluate", "b", STRONG_B, ACCURACY, HOLDOUT, is_frozen=False),
-    _measure("disagreement", "a", STRONG_A, ON_DISAGREEMENT, DISAGREEMENT.slug, is_frozen=True),
-    _measure("disagreement", "b", STRONG_B, ON_DISAGREEMENT, DISAGREEMENT.slug, is_frozen=True),
+    _measure("evaluate", "on the holdout", "a", STRONG_A, ACCURACY, HOLDOUT, is_frozen=False),
+    _measure("evaluate", "on the holdout", "b", STRONG_B, ACCURACY, HOLDOUT, is_frozen=False),
+    _measure("disagreement", "on disagreements", "a", STRONG_A, ON_DISAGREEMENT, DISAGREEMENT.slug, is_frozen=True),
+    _measure("disagreement", "on disagreements", "b", STRONG_B, ON_DISAGREEMENT, DISAGREEMENT.slug, is_frozen=True),
 )
 PROMOTE = PolicyPlan(
     slug="promote-student",
     name="Put a student forward",
     reason="A student that passes the gate may be rested on once a person has reviewed it",
     document=MappingProxyType({
-        "trigger": {"on": "evaluation_scored", "benchmark": ACCURACY.slug, "agent": EVALUATOR.slug},
+        # Whatever is measured of it: it passes once all that the gate looks at has come.
+        "trigger": {"on": "evaluation_scored"},
         "gate": [*GATE],
         "action": {"do": "promote", "name": PROMOTED},
         "limits": {"decisions": 2 * ROUNDS},

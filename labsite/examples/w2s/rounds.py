@@ -14,6 +14,7 @@ from labsite.examples.w2s.plan import (
     GAP,
     GAP_EVALUATOR,
     HOLDOUT,
+    ON_DISAGREEMENT,
     STRONG_A,
     STRONG_B,
     STUDENT_TRAIN,
@@ -101,9 +102,20 @@ GAPS = (
     _gap("control-a", policies.TRAIN_A, "Control: does candidate A know anything from shuffled labels, over 24 splits", control=True),
     _gap("control-b", policies.TRAIN_B, "Control: does candidate B know anything from shuffled labels, over 24 splits", control=True),
 )
+# What the teacher says where it is wrong: students are held against it, record by record.
+TEACHER_ON_DISAGREEMENT = RunPlan(
+    "disagreement-teacher-two-features",
+    EVALUATOR.slug,
+    ON_DISAGREEMENT.slug,
+    (DISAGREEMENT.slug,),
+    0,
+    "What the teacher says where it and the ceiling differ",
+    MappingProxyType({"benchmark": ON_DISAGREEMENT.slug}),
+    models_of=(TEACHERS[0].key,),
+)
 UNTIL_FROZEN = (*TEACHERS[:1], *CEILINGS, *TEACHERS[1:], *map(_evaluation, (*CEILINGS, *TEACHERS)), FINDING)
 """All that may run before the disagreement set is frozen: no student is among them."""
-ONCE_FROZEN = (LABELLING, SHUFFLED, _evaluation(SHUFFLED))
+ONCE_FROZEN = (TEACHER_ON_DISAGREEMENT, LABELLING, SHUFFLED, _evaluation(SHUFFLED))
 """What people start once the policies act: of weak labels, judge, students and their measurement follow by themselves."""
 AT_LAST = GAPS
 """What rests on students that policies have trained."""

@@ -45,7 +45,7 @@ def started(people: tuple[Actor, User, User], pool_python: str, monkeypatch: pyt
     """The laboratory of its first start, of those runs alone that the loop begins with."""
     teacher = replace(rounds.TEACHERS[0], params=MappingProxyType({**rounds.TEACHERS[0].params, "seconds_per_epoch": 0}))
     monkeypatch.setattr(rounds, "UNTIL_FROZEN", (teacher, rounds.CEILINGS[0], rounds.FINDING))
-    monkeypatch.setattr(rounds, "ONCE_FROZEN", (rounds.LABELLING,))
+    monkeypatch.setattr(rounds, "ONCE_FROZEN", (rounds.TEACHER_ON_DISAGREEMENT, rounds.LABELLING))
     monkeypatch.setattr(rounds, "AT_LAST", ())
     admin, researcher, approver = people
     workspace: Workspace = make.set_up(
@@ -101,9 +101,12 @@ def test_the_loop_runs_by_itself_to_a_request_and_on_from_the_persons_decision(
     approver = Actor.of(people[2])
     asked_for = until(started, 1)
     with started.opened():
-        assert {row.status for row in asked_for} == {"proposed"}, "nobody but a person decides"
+        assert [(row.status, row.artifact.run.agent.slug) for row in asked_for] == [("proposed", plan.STRONG_B.slug)], (
+            "A is badly calibrated"
+        )
         by_people = set(Run.objects.filter(trigger="person").values_list("name", flat=True))
-        assert by_people == {rounds.TEACHERS[0].key, rounds.CEILINGS[0].key, rounds.FINDING.key, rounds.LABELLING.key}
+        started_by_hand = (rounds.TEACHERS[0], rounds.CEILINGS[0], rounds.FINDING, rounds.TEACHER_ON_DISAGREEMENT, rounds.LABELLING)
+        assert by_people == {run.key for run in started_by_hand}
         frozen = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug)
         assert (frozen.role, frozen.number) == (DatasetVersion.Role.HOLDOUT, 1)
         assert frozen.made_by_run_id == Run.objects.get(name=plan.DISAGREEMENT.made_by).pk
@@ -134,7 +137,12 @@ def test_the_loop_runs_by_itself_to_a_request_and_on_from_the_persons_decision(
     while not second_round(started):
         assert time.monotonic() < deadline, told(started)
         turn(started)
+    until(started, 1)
     with started.opened():
+        assert Promotion.objects.count() == 1, "none of the second round is better, so nobody is asked and the loop has ended"
+        barred = Decision.objects.filter(policy__slug=policies.PROMOTE.slug).latest("number")
+        assert barred.outcome == "barred"
+        assert {entry["key"] for entry in barred.checks} == {entry["check"] for entry in policies.GATE}
         labelled = Run.objects.get(agent__slug=plan.WEAK_LABELER.slug, trigger="policy")
         assert [entry.artifact for entry in labelled.inputs.exclude(artifact=None)] == [best.artifact]
         assert not Run.objects.exclude(status="succeeded").exclude(ended_at=None).exists(), told(started)

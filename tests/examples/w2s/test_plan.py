@@ -41,7 +41,7 @@ def test_every_run_is_named_once_has_a_reason_and_rests_on_what_came_before() ->
         assert set(run.datasets) <= datasets | FROM_RUNS
         assert {*run.models_of, *run.after} <= before | BY_POLICIES, run.key
         before.add(run.key)
-    assert len(before) == len(rounds.RUNS) == 18
+    assert len(before) == len(rounds.RUNS) == 19
 
 
 def test_no_run_that_trains_reads_a_holdout_and_no_student_the_truth() -> None:
