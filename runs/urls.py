@@ -140,6 +140,22 @@ urlpatterns = [
         methods=("POST",),
     ),
     page(
+        "approvals/<str:approval>/decide/for/<str:delegation>/",
+        approval.approval_decide_for,
+        name="approval-decide-for",
+        needs=Permission.VIEW,  # the right comes with the delegation, and the command asks for it
+        kind=Kind.APPROVAL,
+        methods=("POST",),
+    ),
+    page(
+        "approvals/<str:approval>/withdraw/",
+        approval.approval_withdraw,
+        name="approval-withdraw",
+        needs=Permission.VIEW,
+        kind=Kind.APPROVAL,
+        methods=("POST",),
+    ),
+    page(
         "approvals/<str:approval>/decide/",
         approval.approval_decide,
         name="approval-decide",

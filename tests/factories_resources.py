@@ -64,8 +64,8 @@ def ask(
     actor: Actor,
     content: Any,
     subject_id: uuid.UUID | None = None,
-    expires_in: timedelta = timedelta(days=1),
-    quorum: int = 1,
+    expires_in: timedelta | None = timedelta(days=1),
+    quorum: int | None = None,
     token_id: uuid.UUID | None = None,
 ) -> Approval:
     assert actor.user is not None
@@ -84,15 +84,18 @@ def ask(
 
 
 @command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
-def vote(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", current_hash: str = "") -> str:
+def vote(
+    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", current_hash: str = "", is_alone: bool = False
+) -> str:
     assert actor.user is not None
     return approval_command.record_vote(
         event,
         approval=approval,
-        person=actor.user,
+        actor=actor,
         approves=approves,
         comment=comment,
         current_hash=current_hash or approval.content_hash,
+        is_alone=is_alone,
     )
 
 

@@ -2,16 +2,17 @@
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth import models as auth
 from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from workspaces import kept_query, scope
-from workspaces.models import ActorKind, Membership, User, Workspace, WorkspaceGroupPermission
+from workspaces.models import ActorKind, Delegation, Membership, User, Workspace, WorkspaceGroupPermission
 
 
 class Permission(StrEnum):
@@ -88,6 +89,7 @@ class Actor:
     token_scopes: frozenset[str] | None = None  # None: not narrowed by a token
     token_workspace_id: uuid.UUID | None = None
     run_id: uuid.UUID | None = None  # a run token acts for this run only
+    delegation_id: uuid.UUID | None = None  # decides in the name of `behalf`, who is away and named this person
     request_id: str = ""
     job_id: str = ""
 
@@ -132,6 +134,10 @@ class Rights:
             permission in _READS and f"{kind}:write" in self.token_scopes
         )
 
+    def may_write(self, kind: Kind) -> bool:
+        """For what everyone concerned may do, whatever their role: is the actor here, and through no token that only reads?"""
+        return self.allows(Permission.VIEW, kind) and (self.token_scopes is None or f"{kind}:write" in self.token_scopes)
+
     @property
     def may_enter(self) -> bool:
         return Permission.VIEW in self.grants
@@ -147,6 +153,39 @@ NONE = Rights()
 
 
 def rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
+    """An actor's rights, as the grants have it now: a change holds from the very next request. Wants the workspace's scope open.
+
+    Who decides in another's name holds the right to decide on requests besides, as long as the delegation stands.
+    """
+    own = _rights_of(actor, workspace_id)
+    if actor.delegation_id is None or not own.may_enter or standing_delegation(actor) is None:
+        return own
+    return replace(own, grants={**own.grants, P.APPROVE: _with(own.grants.get(P.APPROVE, frozenset()), Kind.APPROVAL)})
+
+
+def _with(kinds: frozenset[Kind] | None, kind: Kind) -> frozenset[Kind] | None:
+    return None if kinds is None else kinds | {kind}
+
+
+def standing_delegation(actor: Actor) -> Delegation | None:
+    """The delegation that the actor decides by, if it stands at this moment: it is theirs, in its time, not taken back, and whoever gave it may
+    decide by a right of their own, and the actor enters by one. What is not so any more stands no more, whatever it was when it was given."""
+    user, now = actor.user, timezone.now()
+    if user is None or actor.behalf is None or actor.delegation_id is None or not may_hold(user, P.APPROVE):
+        return None
+    row = (
+        Delegation.objects.filter(pk=actor.delegation_id, delegate=user, giver=actor.behalf, ended_at=None)
+        .filter(starts_at__lte=now, ends_at__gt=now)
+        .select_related("giver")
+        .first()
+    )
+    here = scope.current_id()
+    if row is None or not _rights_of(Actor.of(user), here).may_enter:
+        return None
+    return row if _rights_of(Actor.of(row.giver), here).allows(P.APPROVE, Kind.APPROVAL) else None
+
+
+def _rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
     """Read an actor's rights from the grants, anew each time: a change holds from the very next request. Wants the workspace's scope open."""
     user = actor.user
     if user is None or not user.is_active:

@@ -1,5 +1,6 @@
 """What an approver agrees to, in words with units: the content of a request as facts, its parameters beside the agent's own, its cost. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -95,6 +96,33 @@ def parameters_of(content: dict[str, Any], schema: Any) -> list[Parameter]:
         is_changed = not has_default or _text(value) != _text(default)
         found.append(Parameter(name, _text(value), _text(default) if has_default else "", is_changed))
     return sorted(found, key=lambda parameter: (not parameter.is_changed, parameter.name))
+
+
+MOST_CHANGES = 8
+
+
+def what_changed(asked: Any, now: Any, path: str = "") -> list[str]:
+    """What of `asked` is another thing `now`, a sentence for each place, the first eight; named parts of a list are found by their name. Only what
+    `now` holds is compared at the top, so that words about a request do not count as its content."""
+    found = list(_differences(asked, now, path))
+    more = len(found) - MOST_CHANGES
+    return found[:MOST_CHANGES] + ([f"And {more} more."] if more > 0 else [])
+
+
+def _differences(asked: Any, now: Any, path: str) -> Iterator[str]:
+    asked, now = _by_name(asked), _by_name(now)
+    if isinstance(asked, dict) and isinstance(now, dict):
+        for key in [*now, *(key for key in asked if path and key not in now)]:
+            yield from _differences(asked.get(key), now.get(key), f"{path}, {key}" if path else str(key))
+    elif _text(asked) != _text(now):  # as words: the record keeps fractions as text
+        yield f"{_label(path)[:200]}: was {_text(asked)[:80]}, is {_text(now)[:80]}."
+
+
+def _by_name(value: Any) -> Any:
+    """A list of named things as an object, so that one more of them does not make all that follow others; and other lists by their place."""
+    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
+        return value
+    return {str(entry.get("name") or entry.get("slug") or f"the {place}."): entry for place, entry in enumerate(value, 1)}
 
 
 def _limits(content: dict[str, Any]) -> list[Fact]:

@@ -4,13 +4,18 @@ from typing import Any
 
 from ninja import Schema
 
-from runs.api.schema import DecisionIn
-from runs.commands.approval import decide_approval
-from workspaces.access import Kind, Permission
+from runs.api.schema import DecisionIn, ReasonIn
+from runs.commands.approval import decide_approval, withdraw_approval
+from workspaces.access import Actor, Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.models import Approval
+from workspaces.commands.delegation import in_the_name_of
+from workspaces.models import Approval, Delegation
 
 routes = Routes("approvals")
+
+
+class DecisionForIn(DecisionIn):
+    approves: bool
 
 
 class DecidedOut(Schema):
@@ -31,7 +36,24 @@ def refuse(request: ApiRequest, approval: str, body: DecisionIn) -> dict[str, An
     return _decide(request, approval, body, approves=False)
 
 
-def _decide(request: ApiRequest, approval: str, body: DecisionIn, *, approves: bool) -> dict[str, Any]:
+@routes.post("/approvals/{approval}/decide-for/{delegation}", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DecidedOut)
+def decide_for(request: ApiRequest, approval: str, delegation: str, body: DecisionForIn) -> dict[str, Any]:
+    """Approve or refuse in the name of whoever gave the delegation. The right comes with it, as it stands at this moment; the token needs
+    `approval:write`."""
+    named = in_the_name_of(request.actor, Delegation.objects.find(delegation, "giver", "delegate"))
+    return _decide(request, approval, body, approves=body.approves, actor=named)
+
+
+@routes.post("/approvals/{approval}/withdraw", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DecidedOut)
+def withdraw(request: ApiRequest, approval: str, body: ReasonIn) -> dict[str, Any]:
+    """Ask for it no more: whoever asked may, with a reason."""
+    found = withdraw_approval(actor=request.actor, approval=Approval.objects.find(approval), reason=body.reason)
+    return {"id": found.public_id, "uuid": str(found.pk), "status": found.status}
+
+
+def _decide(request: ApiRequest, approval: str, body: DecisionIn, *, approves: bool, actor: Actor | None = None) -> dict[str, Any]:
     asked = Approval.objects.find(approval)
-    decided = decide_approval(actor=request.actor, approval=asked, approves=approves, comment=body.comment, seen_hash=body.content_hash)
+    decided = decide_approval(
+        actor=actor or request.actor, approval=asked, approves=approves, comment=body.comment, seen_hash=body.content_hash
+    )
     return {"id": decided.public_id, "uuid": str(decided.pk), "status": decided.status}

@@ -8,11 +8,14 @@ from workspaces.checklist import fact_checks
 
 
 def evidence(content: Content) -> Evidence:
+    """The checklist: what holds in one line by name, what does not as a line each."""
     facts, replaces = content.get("facts"), content.get("replaces")
-    return Evidence(
-        checks=fact_checks(facts) if isinstance(facts, list) else [],
-        lines=[f"Takes the place of {replaces}."] if isinstance(replaces, str) and replaces else [],
-    )
+    checks = fact_checks(facts) if isinstance(facts, list) else []
+    holding = [check["name"] for check in checks if check["verdict"] == "yes"]
+    lines = [f"{len(holding)} of {len(checks)} checks hold: {', '.join(holding)}."] if holding else []
+    if isinstance(replaces, str) and replaces:
+        lines.append(f"Takes the place of {replaces}.")
+    return Evidence(checks=[check for check in checks if check["verdict"] != "yes"], lines=lines)
 
 
 def page(key: Any, content: Content) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from workspaces.ids import first_at
 from workspaces.models import Unit, User
 from workspaces.verbs import Verb
 
-APPROVAL_DAYS = 30
 MINUTE = timedelta(minutes=1)
 
 
@@ -190,7 +189,6 @@ def _launch(
             content_hash=run.content_hash,
             reason=request.reason,
             requested_by=person,
-            expires_in=timedelta(days=APPROVAL_DAYS),
             token_id=actor.token_id,
         )
     else:

@@ -59,6 +59,7 @@ def propose_version(*, actor: Actor, policy: Policy, document: Any, reason: str 
 def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reason: str, seen: Preview) -> PolicyVersion:
     if actor.user is None:
         raise Refusal("A policy acts under the rights of whoever proposed it, so somebody has to.")
+    lock_ledger()
     policy = locked(policy)
     if policy.status == Policy.Status.RETIRED:
         raise Refusal(f"{policy.name} is retired; make another policy.")
@@ -104,7 +105,9 @@ def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reaso
 
 
 @command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
-def decide_policy(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
+def decide_policy(
+    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str, is_alone: bool = False
+) -> Approval:
     """Approve or refuse a version. Approved, it takes the place of the one that acts; what that one launched goes on."""
     lock_ledger()
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
@@ -115,8 +118,15 @@ def decide_policy(event: Draft, *, actor: Actor, approval: Approval, approves: b
     version = _locked_version(asked.subject_id)
     event.details |= {"policy": version.policy.slug, "version": version.number}
     status = requests.record_vote(
-        event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=digest(version.document)
-    )  # fmt: skip
+        event,
+        approval=asked,
+        actor=actor,
+        approves=approves,
+        comment=comment,
+        current_hash=digest(version.document),
+        content_now={"document": version.document},
+        is_alone=is_alone,
+    )
     if status == Approval.Status.APPROVED:
         _let_act(event, version, actor.user)
     elif status == Approval.Status.REFUSED:

@@ -96,7 +96,9 @@ def _propose(
     return promotion
 
 
-def decide_promotion(*, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str) -> Approval:
+def decide_promotion(
+    *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str, is_alone: bool = False
+) -> Approval:
     """Decide on what was put forward. An approval finds every check anew, the file read back too; if any says something else now, the request is
     void and the promotion refused. What stood under the name is superseded in the same transaction."""
     artifact = Promotion.objects.select_related("artifact__blob").get(pk=approval.subject_id).artifact
@@ -105,7 +107,15 @@ def decide_promotion(*, actor: Actor, approval: Approval, approves: bool, commen
     # Before the ledger is locked, as the file is read: samples of two evaluations may take seconds to hold against each other.
     shut = shut_now(decision) if approves and decision is not None else []
     return _decide(
-        actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, read=read, decision=decision, shut=shut
+        actor=actor,
+        approval=approval,
+        approves=approves,
+        comment=comment,
+        seen_hash=seen_hash,
+        read=read,
+        decision=decision,
+        shut=shut,
+        is_alone=is_alone,
     )
 
 
@@ -121,6 +131,7 @@ def _decide(
     read: str | None,
     decision: Decision | None,
     shut: list[Fact],
+    is_alone: bool,
 ) -> Approval:
     lock_ledger()
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
@@ -136,7 +147,16 @@ def _decide(
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
     found = _found_anew(promotion, read, decision, shut) if approves else None
     current = found.content_hash if found else asked.content_hash
-    status = requests.record_vote(event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=current)
+    status = requests.record_vote(
+        event,
+        approval=asked,
+        actor=actor,
+        approves=approves,
+        comment=comment,
+        current_hash=current,
+        content_now=content_of(found.candidate, found.facts) if found else None,
+        is_alone=is_alone,
+    )
     if status == Approval.Status.APPROVED and found is not None:
         _promote(event, promotion, asked, found, decided_by=actor.user)
     elif status == Approval.Status.VOID and found is not None:
@@ -253,7 +273,9 @@ def _promote(event: Draft, promotion: Promotion, asked: Approval, found: _Found,
     )
     key = settings.CHECKPOINT_KEY()
     stated = statement(promoted, verifier=f"urn:labsite:installation:{dsse.key_id(key.public_key())}", version=settings.VERSION)
-    event.verb, event.about = Verb.PROMOTION_DECIDED, promotion
+    event.about = promotion
+    if event.verb != Verb.APPROVAL_FORCED:  # which nothing drowns out
+        event.verb = Verb.PROMOTION_DECIDED
     event.changing(promotion)
     event.note(promotion, {"status": (promotion.status, Status.PROMOTED)})
     promotion.status, promotion.decided_at, promotion.decided_by = Status.PROMOTED, now, decided_by

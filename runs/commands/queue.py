@@ -77,7 +77,9 @@ def set_priority(event: Draft, *, actor: Actor, run: Run, priority: int, reason:
 
 
 @command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
-def decide_priority(event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str) -> Approval:
+def decide_priority(
+    event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str, is_alone: bool = False
+) -> Approval:
     """Decide on a priority above the limit. Void where the run has left the queue, or has another priority by now."""
     workspace = lock_ledger()
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
@@ -90,8 +92,17 @@ def decide_priority(event: Draft, *, actor: Actor, approval: Approval, approves:
     event.details["run"] = run.name
     waits = run.status == RunStatus.QUEUED and item is not None
     priority = int(asked.content["priority"])
-    current = digest(_content(run, priority, workspace.priority_limit)) if waits else ""
-    status = requests.record_vote(event, approval=asked, person=actor.user, approves=approves, comment=comment, current_hash=current)
+    now = _content(run, priority, workspace.priority_limit) if waits else {"waits_in_the_queue": False}
+    status = requests.record_vote(
+        event,
+        approval=asked,
+        actor=actor,
+        approves=approves,
+        comment=comment,
+        current_hash=digest(now),
+        content_now=now,
+        is_alone=is_alone,
+    )
     if status == Approval.Status.APPROVED and item is not None:
         _set(event, run, item, priority)
     return asked

@@ -1,8 +1,9 @@
 """What runs, what waits, and which requests wait for a decision."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -13,11 +14,12 @@ from runs.queries.run_list import FAILURES, RunFilter, matching
 from runs.queries.start import with_grounds
 from workspaces import kept_query
 from workspaces.access import Actor
-from workspaces.models import Approval
+from workspaces.models import Approval, ApprovalVote
 from workspaces.windows import clock_of
 
 ROWS_SHOWN = 8
 DECISIONS_SHOWN = 4
+ALONE_SHOWN = timedelta(days=7)
 R = RunStatus
 
 
@@ -37,16 +39,28 @@ def _undecided() -> "QuerySet[Approval]":
     return _pending().select_related("requested_by").order_by("created_at", "pk")[:DECISIONS_SHOWN]
 
 
-def decisions(actor: Actor, *, may_approve: bool) -> Decisions:
+def decided_alone(now: datetime) -> list[ApprovalVote]:
+    """What owners decided alone in the last week that others should have (break-glass), the newest first; for all who may approve."""
+    found: list[ApprovalVote] = kept_query.ask(_alone, since=now - ALONE_SHOWN)
+    return found
+
+
+def _alone(since: Any) -> "QuerySet[ApprovalVote]":
+    rows = ApprovalVote.objects.filter(is_alone=True, created_at__gt=since).select_related("approval", "person")
+    return rows.order_by("-created_at", "-pk")[:DECISIONS_SHOWN]
+
+
+def decisions(actor: Actor, *, roles: Sequence[str]) -> Decisions:
+    """`roles`: those whose word is the reader's, none for who may not approve."""
     waiting = _pending()
     shown: list[Approval] = kept_query.ask(_undecided)
-    may_vote = may_approve and actor.user is not None and bool(shown)
+    may_vote = bool(roles) and actor.user is not None and bool(shown)
     voted = (
         set(waiting.filter(pk__in=[item.pk for item in shown], votes__person=actor.user).values_list("pk", flat=True)) if may_vote else ()
     )
     own = actor.user.pk if actor.user else None
     count = waiting.count() if len(shown) == DECISIONS_SHOWN else len(shown)
-    return Decisions([(item, may_approve and item.requested_by_id != own and item.pk not in voted) for item in shown], count)
+    return Decisions([(item, item.role in roles and item.requested_by_id != own and item.pk not in voted) for item in shown], count)
 
 
 @dataclass(frozen=True, slots=True)

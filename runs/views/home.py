@@ -15,7 +15,7 @@ from runs.queries.home_budget import burn, standing_limits
 from runs.queries.home_changes import recent_changes
 from runs.queries.home_growth import growing
 from runs.queries.home_memory import memory_lines
-from runs.queries.home_now import Now, NowRow, decisions, ended_since, running_now
+from runs.queries.home_now import Now, NowRow, decided_alone, decisions, ended_since, running_now
 from runs.queries.home_scores import boards, promotable
 from runs.queries.home_waiting import Queued, queued
 from runs.queries.utilisation import open_pools, pool_uses
@@ -23,6 +23,7 @@ from runs.views.live import live
 from runs.views.visit import note_visit, since_last_visit
 from workspaces.access import Kind, Permission
 from workspaces.pages import PageRequest
+from workspaces.queries.approval_rule import roles_reached
 from workspaces.queries.budget import reached
 from workspaces.queries.chain import last_finding
 from workspaces.queries.objective import current_objective
@@ -83,14 +84,14 @@ def _group(request: PageRequest, since: datetime, now: datetime) -> dict[str, An
     sees_scores = _may_see(request, Kind.EVALUATION)
     first = objective.benchmark_id if objective else None
     scored = boards(since, first=first) if sees_scores else []
+    roles = roles_reached(request.rights)
     return {
+        "alone": decided_alone(now) if roles else [],
         "aim": aim(objective, scored),
         "boards": [board for board in scored if board.total],
         "promotable": promotable(scored) if _may_see(request, Kind.ARTIFACT) else [],
         "ended": ended_since(since, zone) if _may_see(request, Kind.RUN) else None,
-        "decisions": decisions(request.actor, may_approve=request.rights.allows(Permission.APPROVE, Kind.APPROVAL))
-        if _may_see(request, Kind.APPROVAL)
-        else None,
+        "decisions": decisions(request.actor, roles=roles) if _may_see(request, Kind.APPROVAL) else None,
         "growing": growing(since, now=now, zone=zone) if _may_see(request, Kind.DATASET) else [],
         "memory": memory_lines() if _may_see(request, Kind.RUN) else [],
         "changes": recent_changes(since, zone=zone, may_see=lambda kind: _may_see(request, kind)),

@@ -1,4 +1,4 @@
-// Shortcuts: / search, ? this list, g h home, g r runs. Each has a link that does the same; the switch in the list turns them off (WCAG 2.1.4).
+// Shortcuts: / search, ? this list, g h home, g r runs; a c r q on a request. Each has a link that does the same; the switch in the list turns them off (WCAG 2.1.4).
 const dialog = document.getElementById("keys");
 const toggle = dialog?.querySelector("[data-keys-switch]");
 let leader = 0;
@@ -35,6 +35,11 @@ function press(event) {
     field.select();
   }
   if (event.key === "?") dialog?.showModal();
+  const named = /^[acrq]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`); // of a request: it goes there, Enter does it
+  if (named) {
+    event.preventDefault();
+    named.focus();
+  }
 }
 
 if (dialog && toggle) {

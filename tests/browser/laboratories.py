@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from django.db import connection
@@ -46,8 +47,10 @@ from tests.factories_registry import make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, launch, make_laboratory, watch
 from workspaces.access import Actor
 from workspaces.commands.agent import change_agent
+from workspaces.commands.approval_comment import comment_on
 from workspaces.commands.benchmark import change_benchmark
 from workspaces.commands.dataset import change_dataset
+from workspaces.commands.delegation import delegate
 from workspaces.commands.external_spend import enter_spend
 from workspaces.commands.limit import set_limit
 from workspaces.commands.objective import set_objective
@@ -218,6 +221,9 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         decision = _decided(laboratory, words[4])
         gate = [*facts, Fact("reviewer_approval", words[0], Verdict.UNKNOWN, words[1], words[2], words[4])]
         add_gate(actor=owner, promotion=promotion, decision=decision, gate=gate)
+        comment_on(actor=owner, approval=approval, text=words[4])
+        now = timezone.now()
+        delegation = delegate(actor=owner, username="rosalind", starts_at=now, ends_at=now + timedelta(days=7), reason=words[4])
         values = {
             "policy": "next-sweep", "number": "1", "decision": decision.public_id,
             "memoryentry": memory.public_id, "withdrawal": withdrawal.public_id, "promotion": promotion.public_id, "name": "champion",
@@ -229,7 +235,8 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
             "sweep": sweep.public_id,
             "workspace": workspace.slug, "run": run.public_id, "benchmark": "accuracy", "dataset": "table", "agent": "worker", "pool": "local",
             "artifact": artifact.public_id, "version": "1", "path": "table.csv", "event": AuditEvent.objects.latest("sequence").public_id,
-            "approval": approval.public_id, "limit": Limit.objects.filter(window="week").get().public_id,
+            "approval": approval.public_id, "kind": "run", "delegation": delegation.public_id,
+            "limit": Limit.objects.filter(window="week").get().public_id,
             "member": Membership.objects.get(user=member.user).public_id, "invitation": invitation.pk.hex, "word": word, "secret": "HF_TOKEN",
             "username": "rosalind", "group": str(group.pk), "engine": "local",
         }  # fmt: skip

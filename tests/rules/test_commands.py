@@ -74,6 +74,7 @@ IN_ARCHIVE = {
     "a run that was let go on may read what it rests on": {"runs.commands.memory_reading.read_run_memory"},
     "admission refuses it, with a certificate": {"runs.commands.launch._launch"},
     "taking a right away never waits": {
+        "workspaces.commands.delegation.end_delegation",
         "workspaces.commands.invitation.revoke_invitation",
         "workspaces.commands.member.leave_workspace",
         "workspaces.commands.member.remove_member",

@@ -19,6 +19,7 @@ from workspaces.models import NotFound, Row
 
 # Captured names that are no row of a workspace.
 NO_ROW = {
+    "kind": "kinds of requests are files, not rows",
     "step": "a step of creating a workspace",
     "number": "counts within its parent",
     "path": "a file within its version",

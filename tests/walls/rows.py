@@ -27,6 +27,8 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "workspaces.Membership": {"role": "viewer"},
     "workspaces.Invitation": {"role": "viewer"},
     "workspaces.Approval": {"status": "pending", "content": {"asks": "Launch a run", "limits": {}, "pool": {"slug": "local"}}},
+    "workspaces.Delegation": {"starts_at": NOW, "ends_at": NOW + timedelta(days=1)},
+    "workspaces.ApprovalRule": {"approvers": 1, "role": "approver", "hours": 1},
     "runs.Run": {
         "status": "queued",
         "frozen": {

@@ -34,7 +34,7 @@ def test_every_kind_stands_in_one_list_with_its_evidence() -> None:
         "4 requests wait",
         "40 reserved + 24 asked = 64 of 50.",  # the limit's arithmetic
         "48.00 EUR at most",
-        "contamination holds.",  # the checklist
+        "10 of 10 checks hold: evaluation, contract, holdout, contamination,",
         "7 would have been others",  # what a policy would have changed
         "Priority 80, now 0; up to 50",
     ):

@@ -3,6 +3,7 @@
 from workspaces.api import (
     agent,
     approval,
+    approval_rule,
     benchmark,
     budget,
     dataset,
@@ -24,6 +25,7 @@ from workspaces.api.door import Routes
 
 ROUTES: dict[str, Routes] = {
     "approvals": approval.routes,
+    "approval rules": approval_rule.routes,
     "budgets": budget.routes,
     "objectives": objective.routes,
     "pools": pool.routes,

@@ -12,17 +12,23 @@ from django.utils import timezone
 
 from workspaces import kept_query, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.asked_words import what_changed
 from workspaces.audit import Draft, Refusal
 from workspaces.canonical import digest, plain
 from workspaces.commands.notification import notify, settle_request
 from workspaces.models import Approval, ApprovalVote, Notification, User
 from workspaces.queries.approval import title_of
+from workspaces.queries.approval_rule import reaches, rule_of
+from workspaces.queries.decider import approvers_of, delegations_at, why_not, why_not_alone
 from workspaces.queries.member import people
-from workspaces.queries.requester import maker_of_token, requesters_of
+from workspaces.queries.requester import maker_of_token
 from workspaces.verbs import Verb
 
 Status = Approval.Status
-WEEK = timedelta(days=7)
+ENDED = {
+    Status.EXPIRED: "Nobody decided on it in time.",
+    Status.VOID: "What was asked ended, or something else was asked for in its place.",
+}
 
 
 def ask(
@@ -34,16 +40,18 @@ def ask(
     content: Any,
     reason: str,
     requested_by: User,
-    expires_in: timedelta = WEEK,
+    expires_in: timedelta | None = None,
     content_hash: str = "",
-    quorum: int = 1,
+    quorum: int | None = None,
     token_id: uuid.UUID | None = None,
 ) -> Approval:
-    """Ask for a decision on `content`, which is JSON as the approver is to see it. `quorum`: how many people must approve.
+    """Ask for a decision on `content`, which is JSON as the approver is to see it. Whoever may decide is told.
 
-    `content_hash` is that of the subject where it has one of its own, else the content's. `token_id`: the token that asked, if one did. Whoever
-    may decide is told.
+    How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does. The caller holds
+    the ledger's lock, so that a rule that is tightened meanwhile binds this request too. `content_hash` is that of the subject where it has one of
+    its own, else the content's. `token_id`: the token that asked, if one did.
     """
+    rule = rule_of(subject_type)
     approval = Approval.objects.create(
         subject_type=subject_type[:40],
         subject_id=subject_id,
@@ -52,8 +60,9 @@ def ask(
         content_hash=content_hash or digest(content),
         reason=reason[:1000],
         requested_by=requested_by,
-        quorum=max(1, quorum),
-        expires_at=timezone.now() + expires_in,
+        quorum=rule.approvers if quorum is None else max(1, quorum),
+        role=rule.role,
+        expires_at=timezone.now() + (timedelta(hours=rule.hours) if expires_in is None else expires_in),
     )
     event.created(approval)
     notify(
@@ -68,43 +77,85 @@ def ask(
     return approval
 
 
-def record_vote(event: Draft, *, approval: Approval, person: User, approves: bool, comment: str = "", current_hash: str) -> Status:
+def record_vote(
+    event: Draft,
+    *,
+    approval: Approval,
+    actor: Actor,
+    approves: bool,
+    comment: str = "",
+    current_hash: str,
+    content_now: Any = None,
+    is_alone: bool = False,
+) -> Status:
     """Record one person's word and return what the request is then; the row of `approval` is locked and brought up to date.
 
-    PENDING: more people must approve. VOID: what was asked has changed since, no vote is kept, and the caller ends the subject. The event's
-    verb follows. Refusal: decided already, out of time, own request, second word, no comment to a refusal; then nothing changes.
+    PENDING: more people must approve. VOID: what was asked has changed since, no vote is kept, and the caller ends the subject; `content_now` is
+    what would be asked now, for the words about it. `is_alone`: an owner breaks the glass (feature 76). The event's verb follows. Refusal:
+    decided already, out of time, own request, second word, no comment to a refusal, not of the role; then nothing changes.
     """
     approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
+    if actor.user is None:
+        raise Refusal("Only a person decides.")
     if approval.status != Status.PENDING:
         raise Refusal(
             f"This request was decided before: {approval.get_status_display()}. The first decision stands.", denied=Permission.APPROVE
         )
     if approval.expires_at <= timezone.now():
         raise Refusal("The time to decide on this is over; it has to be asked for anew.")
-    if approval.requested_by_id == person.pk:
-        raise Refusal("You asked for this yourself; another approver decides.", denied=Permission.APPROVE)
-    if person.pk in requesters_of(approval):
-        raise Refusal("It was asked for through a token that you made; another approver decides.", denied=Permission.APPROVE)
-    if ApprovalVote.objects.filter(approval=approval, person=person).exists():
-        raise Refusal("You have decided on this already; a decision is not taken back.", denied=Permission.APPROVE)
     if not approves and not comment.strip():
         raise Refusal("Say why you refuse; whoever asked will read it.", field="comment")
+    if is_alone:
+        check_alone(approval, actor, approves=approves, reason=comment)
+    else:
+        check_word(approval, actor, approves=approves)
     if approval.content_hash != current_hash:
         event.verb = Verb.APPROVAL_VOIDED
-        event.reason = event.reason or "What was asked has changed since."
-        _close(event, approval, Status.VOID)
+        changed = what_changed(approval.content, content_now) if content_now is not None else []
+        event.reason = " ".join(["What was asked has changed since.", *changed])[:1000]
+        _close(event, approval, Status.VOID, event.reason)
         return Status.VOID
-    vote = ApprovalVote(approval=approval, person=person, approves=approves, comment=comment.strip()[:1000], content_hash=current_hash)
+    vote = ApprovalVote(
+        approval=approval,
+        person=actor.user,
+        approves=approves,
+        comment=comment.strip()[:1000],
+        content_hash=current_hash,
+        behalf=_giver(actor),
+        is_alone=is_alone,
+    )
     vote.save(force_insert=True)
-    event.verb = Verb.APPROVAL_GIVEN if approves else Verb.APPROVAL_REFUSED
+    event.verb = Verb.APPROVAL_FORCED if is_alone else Verb.APPROVAL_GIVEN if approves else Verb.APPROVAL_REFUSED
     event.reason = event.reason or vote.comment
-    status = Status.REFUSED if not approves else Status.APPROVED if _approvers(approval) >= approval.quorum else Status.PENDING
+    is_enough = is_alone or approvers_of(approval) >= approval.quorum
+    status = Status.REFUSED if not approves else Status.APPROVED if is_enough else Status.PENDING
     if status == Status.PENDING:
         event.changing(approval)
     else:
         _close(event, approval, status)
     event.created(vote)
+    if is_alone:
+        _tell_of_alone(event, approval, actor.user)
     return status
+
+
+def check_word(approval: Approval, actor: Actor, *, approves: bool) -> None:
+    """Raise Refusal where this person's word does not count, in whoever's name it is. Anyone who may approve can refuse; an approval counts only
+    from the role that the request demands."""
+    why = why_not(approval, actor, rights_of(actor, scope.current_id()), approves=approves)
+    if why:
+        raise Refusal(why, denied=Permission.APPROVE)
+
+
+def check_alone(approval: Approval, actor: Actor, *, approves: bool, reason: str) -> None:
+    """Break-glass: only an owner, signed in and in no other's name, with a reason, and only where an ordinary approval would not do."""
+    why = why_not_alone(approval, actor, rights_of(actor, scope.current_id()))
+    if why:
+        raise Refusal(why, denied=Permission.APPROVE)
+    if not approves:
+        raise Refusal("Refusing needs nobody else; refuse it as usual.")
+    if not reason.strip():
+        raise Refusal("Say why it cannot wait for the others; all who may approve will read it.", field="comment")
 
 
 def expire(event: Draft, approval: Approval) -> None:
@@ -125,15 +176,20 @@ def void_all(event: Draft, *, subject_ids: Collection[uuid.UUID]) -> None:
         _end(event, approval, Status.VOID)
 
 
-def _end(event: Draft, approval: Approval, status: Status) -> None:
+def withdraw(event: Draft, approval: Approval, reason: str) -> None:
+    """End a request that is asked for no more; nothing happens to one that was decided."""
+    _end(event, approval, Status.WITHDRAWN, reason)
+
+
+def _end(event: Draft, approval: Approval, status: Status, reason: str = "") -> None:
     approval.refresh_from_db(from_queryset=Approval.objects.select_for_update(no_key=True))
     if approval.status == Status.PENDING:
-        _close(event, approval, status)
+        _close(event, approval, status, reason or event.reason or ENDED.get(status, ""))
 
 
-def _close(event: Draft, approval: Approval, status: Status) -> None:
+def _close(event: Draft, approval: Approval, status: Status, reason: str = "") -> None:
     """The one end of a request, however it comes: whoever asked is told, and whoever was asked is called no more."""
-    event.change(approval, status=status, decided_at=timezone.now())
+    event.change(approval, status=status, decided_at=timezone.now(), end_reason=reason[:1000])
     settle_request(subject_id=approval.pk, outcome=status)
     notify(
         [approval.requested_by],
@@ -142,18 +198,35 @@ def _close(event: Draft, approval: Approval, status: Status) -> None:
         subject_id=approval.pk,
         label=title_of(approval),
         outcome=status,
-        words=event.reason,
+        words=event.reason or reason,
+    )
+
+
+def _tell_of_alone(event: Draft, approval: Approval, owner: User) -> None:
+    """Everyone who may approve is told, whoever asked too: it never happens silently."""
+    event.details["break_glass"] = f"{owner.label} decided alone."
+    may = [person.user for person in people() if person.may(Permission.APPROVE, Kind.APPROVAL)]
+    notify(
+        {user.pk: user for user in [*may, approval.requested_by] if user.pk != owner.pk}.values(),
+        cause=Notification.Cause.APPROVAL_FORCED,
+        subject_type="approval",
+        subject_id=approval.pk,
+        label=title_of(approval),
+        outcome=approval.status,
+        words=f"{owner.label}: {event.reason}",
     )
 
 
 def _deciders(approval: Approval, token_id: uuid.UUID | None) -> list[User]:
-    """People whose word would count: those with the right, but for whoever asked and whoever made the token that did."""
+    """People whose word would count: those with the right and the role, and whom they named while away; but for whoever asked and whoever made the
+    token that did."""
     asked_by = {approval.requested_by_id, maker_of_token(token_id)}
-    may = (person.user for person in people() if person.may(Permission.APPROVE, Kind.APPROVAL))
-    return [user for user in may if user.pk not in asked_by]
+    everyone = {person.user.pk: person for person in people()}
+    may = [person for person in everyone.values() if reaches(person.may, approval.role) and person.user.pk not in asked_by]
+    standing = delegations_at(timezone.now()).filter(giver__in=[person.user.pk for person in may]).values_list("delegate", flat=True)
+    named = [everyone[key] for key in set(standing) if key in everyone]
+    return [user for key, user in {person.user.pk: person.user for person in [*may, *named]}.items() if key not in asked_by]
 
 
-def _approvers(approval: Approval) -> int:
-    """How many people who approved may still approve: who has left since does not count."""
-    votes = ApprovalVote.objects.filter(approval=approval, approves=True).select_related("person")
-    return sum(rights_of(Actor.of(vote.person), scope.current_id()).allows(Permission.APPROVE, Kind.APPROVAL) for vote in votes)
+def _giver(actor: Actor) -> User | None:
+    return actor.behalf if actor.delegation_id is not None else None

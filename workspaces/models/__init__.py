@@ -1,7 +1,7 @@
 """Nouns of the ground floor, one file each."""
 
 from workspaces.models.agent import Agent, AgentFile, AgentPool, AgentVersion
-from workspaces.models.approval import Approval, ApprovalVote
+from workspaces.models.approval import Approval, ApprovalComment, ApprovalRule, ApprovalVote, Delegation
 from workspaces.models.base import NotFound, Owned, Row, Telemetry
 from workspaces.models.benchmark import Benchmark, Contract
 from workspaces.models.blob import Blob
@@ -26,10 +26,12 @@ from workspaces.models.withdrawal import Withdrawal, WithdrawnObject
 from workspaces.models.workspace import Workspace
 
 __all__ = [
-    "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalVote", "AuditEvent", "AuditHead", "Benchmark", "Blob",
+    "ActorKind", "Agent", "AgentFile", "AgentPool", "AgentVersion", "Approval", "ApprovalComment", "ApprovalRule", "ApprovalVote",
+    "AuditEvent", "AuditHead", "Benchmark", "Blob",
     "Contract", "Crossing", "DataKey", "Dataset", "DatasetFile", "DatasetPiece",
-    "DatasetVersion", "DeclaredName", "Engine", "EngineSlot", "EngineWeight", "EventPayload", "EventSubject", "ExternalSpend", "IdempotencyKey",
-    "Installation", "Invitation", "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
+    "DatasetVersion", "DeclaredName", "Delegation", "Engine", "EngineSlot", "EngineWeight", "EventPayload", "EventSubject",
+    "ExternalSpend", "IdempotencyKey", "Installation", "Invitation",
+    "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
     "Objective", "Owned", "Pool", "Recount", "Row",
     "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",
     "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "SitePolicy",

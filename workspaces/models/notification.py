@@ -14,6 +14,8 @@ class Notification(Telemetry):
     class Cause(models.TextChoices):
         APPROVAL_ASKED = "approval_asked", "a request waits for your decision"
         APPROVAL_DECIDED = "approval_decided", "your request was decided"
+        APPROVAL_COMMENTED = "approval_commented", "somebody wrote about a request"
+        APPROVAL_FORCED = "approval_forced", "an owner decided alone what needed others"
         RUN_ENDED = "run_ended", "your run ended"
         SWEEP_ENDED = "sweep_ended", "your sweep ended"
         LIMIT_CROSSED = "limit_crossed", "a threshold of a budget was reached"

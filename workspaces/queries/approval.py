@@ -1,25 +1,39 @@
 """Requests for a decision: the inbox, and one request with everything that the approver agrees to."""
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from workspaces import ids
-from workspaces.access import Actor, Kind, Permission, Rights
+from workspaces import ids, scope
+from workspaces.access import Actor, Kind, Permission, Rights, rights_of
 from workspaces.asked_kinds import page_of
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
 from workspaces.checklist import checks, fact_checks
-from workspaces.models import Agent, AgentVersion, Approval, ApprovalVote, Pool
-from workspaces.queries.requester import requesters_of
+from workspaces.models import Agent, AgentVersion, Approval, ApprovalComment, ApprovalVote, Delegation, Pool
+from workspaces.queries.approval_rule import Rule, roles_reached
+from workspaces.queries.approval_talk import talk_on
+from workspaces.queries.decider import approvers_of, delegated_to, why_not, why_not_alone
+
+
+@dataclass(frozen=True, slots=True)
+class InName:
+    """Somebody who is away and named the reader; `why_not` says why the reader cannot decide for them, empty where they can."""
+
+    delegation: Delegation
+    why_not: str
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request as its page shows it. `checks` go into a checklist; `why_not` says why this reader cannot decide, empty where they can."""
+    """One request as its page shows it. `checks` go into a checklist; `why_not` says why this reader cannot decide, empty where they can.
+
+    `demands`: how many must approve, and of which role. `may_break`: the glass, being an owner whose word as usual does not do.
+    """
 
     approval: Approval
     title: str
@@ -30,6 +44,17 @@ class Asked:
     why_not: str
     missing: int = 0
     is_open: bool = field(default=False)
+    demands: str = ""
+    talk: list[ApprovalComment] = field(default_factory=list)
+    names: list[InName] = field(default_factory=list)
+    may_break: bool = False
+    is_own: bool = False
+    may_write: bool = False
+    may_refuse: bool = False
+
+    @property
+    def may_approve(self) -> bool:
+        return self.is_open and not self.why_not
 
     @property
     def changes(self) -> list[str]:
@@ -54,15 +79,14 @@ def approvals(*, status: str = "") -> "QuerySet[Approval]":
 def waiting_for(actor: Actor, rights: Rights) -> "QuerySet[Approval]":
     """Open requests that wait for this person's word: those that they did not ask for and have not decided on. What was asked for through a
     token of theirs is among them, and says on its page why it is another's; asking the record for each would cost every page."""
-    if actor.user is None or not rights.allows(Permission.APPROVE, Kind.APPROVAL):
-        return Approval.objects.none()
-    return waiting_at(actor.user.pk, timezone.now())
+    roles = roles_reached(rights)
+    return waiting_at(tuple(roles), actor.user.pk, timezone.now()) if actor.user is not None and roles else Approval.objects.none()
 
 
-def waiting_at(person: Any, now: Any) -> "QuerySet[Approval]":
-    """The same for someone who may approve; both values, or what stands for them in a kept query."""
-    waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=now).exclude(requested_by=person)
-    return waiting.exclude(pk__in=ApprovalVote.objects.filter(person=person).values("approval"))
+def waiting_at(roles: Sequence[str], person: Any, now: Any) -> "QuerySet[Approval]":
+    """The same for someone whose word is that of `roles`; person and instant are values, or what stands for them in a kept query."""
+    waiting = Approval.objects.filter(status=Approval.Status.PENDING, expires_at__gt=now, role__in=roles).exclude(requested_by=person)
+    return waiting.exclude(pk__in=ApprovalVote.objects.filter(Q(person=person) | Q(behalf=person)).values("approval"))
 
 
 def title_of(approval: Approval) -> str:
@@ -72,7 +96,7 @@ def title_of(approval: Approval) -> str:
 
 
 def votes_on(approval: Approval) -> list[ApprovalVote]:
-    return list(ApprovalVote.objects.filter(approval=approval).select_related("person").order_by("created_at", "pk"))
+    return list(ApprovalVote.objects.filter(approval=approval).select_related("person", "behalf").order_by("created_at", "pk"))
 
 
 def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
@@ -80,6 +104,9 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     votes = votes_on(approval)
     content = approval.content if isinstance(approval.content, dict) else {"content": approval.content}
     is_open = approval.status == Approval.Status.PENDING and approval.expires_at > timezone.now()
+    why = why_not(approval, actor, rights) if is_open else ""
+    names = _names(approval, actor) if is_open else []
+    is_own = is_open and actor.is_user(approval.requested_by_id)
     return Asked(
         approval=approval,
         title=title_of(approval),
@@ -87,10 +114,27 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         facts=facts_of(content, dict(Pool.Isolation.choices)),
         parameters=parameters_of(content, _schema(content)),
         votes=votes,
-        why_not=_why_not(approval, actor, rights, votes) if is_open else "",
-        missing=max(0, approval.quorum - sum(vote.approves for vote in votes)),
+        why_not=why,
+        missing=max(0, approval.quorum - approvers_of(approval)) if is_open else 0,
         is_open=is_open,
+        demands=Rule(approval.subject_type, approval.quorum, approval.role).words,
+        talk=talk_on(approval),
+        names=names,
+        may_break=is_open and not why_not_alone(approval, actor, rights),
+        is_own=is_own,
+        may_refuse=is_open and not (why and why_not(approval, actor, rights, approves=False)),
+        may_write=is_open and (is_own or rights.allows(Permission.APPROVE, Kind.APPROVAL)),
     )
+
+
+def _names(approval: Approval, actor: Actor) -> list[InName]:
+    if actor.user is None:
+        return []
+    found = []
+    for delegation in delegated_to(actor.user, timezone.now()):
+        named = replace(actor, behalf=delegation.giver, delegation_id=delegation.pk)
+        found.append(InName(delegation, why_not(approval, named, rights_of(named, scope.current_id()))))
+    return found
 
 
 def checks_of(content: Any) -> list[dict[str, Any]]:
@@ -101,18 +145,6 @@ def checks_of(content: Any) -> list[dict[str, Any]]:
         gate = content.get("gate")
         return fact_checks([*facts, *gate] if isinstance(gate, list) else facts)
     return list(checks(lines)) if isinstance(lines, list) else []
-
-
-def _why_not(approval: Approval, actor: Actor, rights: Rights, votes: list[ApprovalVote]) -> str:
-    if not rights.allows(Permission.APPROVE, Kind.APPROVAL):
-        return "Deciding on this needs the right to approve."
-    if actor.user is None or actor.user.pk == approval.requested_by_id:
-        return "You asked for this yourself; another approver decides."
-    if actor.user.pk in requesters_of(approval):
-        return "It was asked for through a token that you made; another approver decides."
-    if any(vote.person_id == actor.user.pk for vote in votes):
-        return "You have decided on this; others still have to."
-    return ""
 
 
 def _schema(content: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from workspaces import ids, kept_query
 from workspaces.access import Actor, Kind, Permission, Rights, entered_by_key
 from workspaces.models import Approval, NotFound, Notification
 from workspaces.queries.approval import waiting_at
+from workspaces.queries.approval_rule import roles_reached
 
 KINDS = {
     "run": Kind.RUN,
@@ -97,13 +98,13 @@ def bar_of(actor: Actor, rights: Rights, *, is_in_workspace: bool) -> Bar:
     if not actor.user.is_active:
         return Bar([])
     kinds = tuple(_kinds(rights)) if is_in_workspace else ()
-    decides = is_in_workspace and rights.allows(Permission.APPROVE, Kind.APPROVAL)
-    rows = kept_query.ask(_bar, kinds, decides, user=actor.user.pk, now=timezone.now())
+    roles = tuple(roles_reached(rights)) if is_in_workspace else ()
+    rows = kept_query.ask(_bar, kinds, roles, user=actor.user.pk, now=timezone.now())
     return Bar([(name, slug) for name, slug, _, _ in rows], *(rows[0][2:] if rows else ()))
 
 
-def _bar(kinds: tuple[str, ...], decides: bool, user: Any, now: Any) -> "QuerySet[Any, Any]":
-    unseen, waiting = _told(user, kinds).filter(seen_at=None) if kinds else None, waiting_at(user, now) if decides else None
+def _bar(kinds: tuple[str, ...], roles: tuple[str, ...], user: Any, now: Any) -> "QuerySet[Any, Any]":
+    unseen, waiting = _told(user, kinds).filter(seen_at=None) if kinds else None, waiting_at(roles, user, now) if roles else None
     return entered_by_key(user).values_list("name", "slug", _number_of(unseen), _number_of(waiting))
 
 
@@ -129,7 +130,11 @@ def shown(rows: "list[Notification]", slug: str) -> list[Told]:
 
 
 def _sentence(row: Notification) -> str:
-    if row.cause == Notification.Cause.APPROVAL_DECIDED and row.outcome in (Approval.Status.EXPIRED, Approval.Status.VOID):
+    if row.cause == Notification.Cause.APPROVAL_DECIDED and row.outcome in (
+        Approval.Status.EXPIRED,
+        Approval.Status.VOID,
+        Approval.Status.WITHDRAWN,
+    ):
         return "Your request ended without a decision"
     if row.cause == Notification.Cause.APPROVAL_ASKED and row.outcome != Approval.Status.PENDING:
         return "You were asked to decide"

@@ -3,13 +3,21 @@
 from django.http import HttpResponseBase
 from django.shortcuts import render
 
+from workspaces.commands.approval_comment import comment_on
 from workspaces.models import Approval
-from workspaces.pages import PageRequest
+from workspaces.pages import PageRequest, redirect
 from workspaces.queries.approval import asked
 from workspaces.queries.inbox import Chip, Filters, entries, kind_chips, whose_chips
 from workspaces.queries.paging import BadCursor
 
-STATUSES = {"pending": "Wait for a decision", "approved": "Approved", "refused": "Refused", "expired": "Expired", "void": "Void"}
+STATUSES = {
+    "pending": "Wait for a decision",
+    "approved": "Approved",
+    "refused": "Refused",
+    "expired": "Expired",
+    "withdrawn": "Withdrawn",
+    "void": "Void",
+}
 
 
 def approval_list(request: PageRequest) -> HttpResponseBase:
@@ -35,3 +43,10 @@ def approval(request: PageRequest, approval: str) -> HttpResponseBase:
     found = Approval.objects.find(approval)
     shown = asked(found, request.actor, request.rights)
     return render(request, "workspaces/approval.html", {"asked": shown, "subject_url": shown.page_in(request.workspace.slug)})
+
+
+def approval_comment(request: PageRequest, approval: str) -> HttpResponseBase:
+    """A question or an answer; it decides nothing."""
+    found = Approval.objects.find(approval)
+    comment_on(actor=request.actor, approval=found, text=request.POST.get("text", "").replace("\r\n", "\n")[:10_000])
+    return redirect("approval", request.workspace.slug, found.public_id)

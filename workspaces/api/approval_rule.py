@@ -1,0 +1,97 @@
+"""`/approval-rules`: who must approve a kind of request; `/delegations`: who decides while somebody is away."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+from workspaces.access import Kind, Permission
+from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Body, Line
+from workspaces.commands.approval_rule import LONGEST_HOURS, MOST_APPROVERS, set_rule
+from workspaces.commands.delegation import end_delegation
+from workspaces.models import Delegation, NotFound
+from workspaces.queries.approval_rule import Rule, rule_of, rules
+from workspaces.queries.approval_talk import delegations_of
+
+routes = Routes("approvals")
+MOST = 100
+
+
+class RuleIn(Body):
+    approvers: Annotated[int, Field(strict=True, ge=1, le=MOST_APPROVERS)]
+    role: Literal["approver", "admin", "owner"] = "approver"
+    hours: Annotated[int, Field(strict=True, ge=1, le=LONGEST_HOURS, description="from the request on; then it expires")]
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class RuleOut(Schema):
+    kind: str
+    approvers: int
+    role: str
+    hours: int
+    is_set: bool = Field(description="False: nobody has set a rule, and this holds without one.")
+
+
+class RuleList(Schema):
+    items: list[RuleOut]
+
+
+class DelegationOut(Schema):
+    id: str
+    giver: str
+    delegate: str
+    starts_at: datetime
+    ends_at: datetime
+    ended_at: datetime | None
+    reason: str
+
+
+class DelegationList(Schema):
+    items: list[DelegationOut]
+
+
+@routes.get("/approval-rules", needs=Permission.VIEW, kind=Kind.APPROVAL, response=RuleList)
+def list_rules(request: ApiRequest) -> Any:
+    """The rule of every kind of request."""
+    return {"items": [_rule_out(rule) for rule in rules()]}
+
+
+@routes.post("/approval-rules/{kind}", needs=Permission.MANAGE_WORKSPACE, kind=Kind.APPROVAL, response=RuleOut)
+def post_rule(request: ApiRequest, kind: str, body: RuleIn) -> Any:
+    """Set the rule of a kind. A stricter one binds what waits already, a looser one only what is asked from now on."""
+    set_rule(actor=request.actor, kind=kind, **body.dict())
+    return _rule_out(rule_of(kind))
+
+
+@routes.get("/delegations", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationList)
+def list_delegations(request: ApiRequest) -> Any:
+    """Those that one gave and those by which one decides for others, the newest first. They are given on a page: a token names nobody."""
+    found = delegations_of(request.actor.user)[:MOST] if request.actor.user is not None else []
+    return {"items": [_delegation_out(row) for row in found]}
+
+
+@routes.post("/delegations/{delegation}/end", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationOut)
+def post_delegation_end(request: ApiRequest, delegation: str) -> Any:
+    """Take it back before its end."""
+    found = Delegation.objects.find(delegation, "giver", "delegate")
+    if not (request.actor.is_user(found.giver_id) or request.actor.is_user(found.delegate_id)):
+        raise NotFound("delegation")
+    return _delegation_out(end_delegation(actor=request.actor, delegation=found))
+
+
+def _rule_out(rule: Rule) -> dict[str, Any]:
+    return {"kind": rule.kind, "approvers": rule.approvers, "role": rule.role, "hours": rule.hours, "is_set": rule.is_set}
+
+
+def _delegation_out(row: Delegation) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "giver": row.giver.label,
+        "delegate": row.delegate.label,
+        "starts_at": row.starts_at,
+        "ends_at": row.ends_at,
+        "ended_at": row.ended_at,
+        "reason": row.reason,
+    }
