@@ -190,6 +190,13 @@ urlpatterns = [
         methods=("POST",),
     ),
     page(
+        "benchmarks/<str:benchmark>/source/difference/",
+        benchmark_copy.benchmark_source,
+        name="benchmark-source",
+        needs=Permission.VIEW,
+        kind=Kind.BENCHMARK,
+    ),
+    page(
         "benchmarks/<str:benchmark>/public/",
         benchmark_copy.benchmark_public,
         name="benchmark-public",

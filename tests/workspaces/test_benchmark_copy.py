@@ -1,14 +1,16 @@
 """A public definition that anyone reads, and frozen copies of it in other workspaces."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from tests.factories import make_workspace
+from tests.factories import make_member, make_workspace
 from tests.factories_people import signed_in
 from tests.factories_registry import make_agent_version, make_dataset_version
 from workspaces import scope
@@ -18,9 +20,11 @@ from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.commands.benchmark_copy import follow_source, import_benchmark, look_at_sources
 from workspaces.commands.share import revoke_share
 from workspaces.contract_metrics import Metric
-from workspaces.models import AuditEvent, Benchmark, Contract, NotFound, ShareGrant, Workspace
+from workspaces.models import AuditEvent, Benchmark, Contract, NotFound, Notification, ShareGrant, Workspace
 
 pytestmark = pytest.mark.django_db
+DIFFERENCE = "/workspaces/receiver/benchmarks/open-table/source/difference/"
+CONTENT_ONLY = "Other metrics"  # a field in which the two differ
 PUBLIC = "/public/giver/open-table/"
 SYSTEM = Actor.system(job_id="test")
 CONTRACT: dict[str, Any] = {
@@ -140,6 +144,62 @@ def test_it_is_told_when_the_source_moves_on_and_when_it_is_withdrawn(two: Two) 
         with pytest.raises(Refusal, match="is public no more; the copy stays as it is"):
             follow_source(actor=two.reader, benchmark=copy)
     assert "The source can be read no more." in client.get("/workspaces/receiver/benchmarks/open-table/").content.decode()
+
+
+def test_whoever_may_take_it_over_is_told_once_for_each_version_with_what_differs_and_nothing_else(two: Two) -> None:
+    open_to_all(two)
+    viewer = make_member(two.receiver, "viewer")
+    with scope.open_workspace(two.receiver.pk):
+        import_benchmark(actor=two.reader, workspace="giver", benchmark="open-table")
+    client = signed_in(two.reader)
+    assert "The source says the same" in client.get(DIFFERENCE).content.decode()
+    with scope.open_workspace(two.giver.pk):
+        source = Benchmark.objects.get()
+        for terms in ("<b>Fifty games.</b>", "Sixty games."):
+            publish_contract(actor=two.owner, benchmark=source, metric="elo", direction="maximize", unit="Elo", terms=terms)
+            if terms == "Sixty games.":
+                break
+            with scope.open_workspace(two.receiver.pk):
+                assert (look_at_sources(SYSTEM), look_at_sources(SYSTEM)) == (1, 0)
+                told = Notification.objects.get(cause="source_moved")
+                assert (told.person, told.words) == (
+                    two.reader.user, "It has version 2 of its contract now. The copy says what its version 1 said.",
+                )  # fmt: skip
+                Notification.objects.update(seen_at=timezone.now())
+            page = client.get(DIFFERENCE).content.decode()
+            assert "&lt;b&gt;Fifty games.&lt;/b&gt;" in page
+            assert "Forty games." in page
+            assert "own-table" not in page
+            assert "held" not in page, "the dataset's name is not the public's"
+            assert CONTENT_ONLY in page
+    with scope.open_workspace(two.receiver.pk):
+        assert look_at_sources(SYSTEM) == 1
+        told = Notification.objects.get(cause="source_moved")
+        assert (told.seen_at, "version 3" in told.words) == (None, True), "a further version is news again"
+    assert f'href="{DIFFERENCE}"' in client.get("/workspaces/receiver/benchmarks/open-table/").content.decode()
+    listed = client.get("/workspaces/receiver/notifications/").content.decode()
+    assert "The source of a copied benchmark has changed" in listed
+    (url,) = set(re.findall(r'href="([^"]*/source/difference/)"', listed))
+    assert "Sixty games." in client.get(url).content.decode()
+    assert "Take over" not in signed_in(viewer).get(DIFFERENCE).content.decode()
+
+    assert client.post("/workspaces/receiver/benchmarks/open-table/source/").status_code == 303
+    with scope.open_workspace(two.receiver.pk):
+        assert not Notification.objects.filter(cause="source_moved").exists(), "who has taken it over needs no telling"
+    with scope.open_workspace(two.giver.pk):
+        revoke_share(actor=two.owner, grant=ShareGrant.objects.get(), reason="over")
+        publish_contract(actor=two.owner, benchmark=source, metric="elo", direction="maximize", unit="Elo", terms="A secret.")
+    with scope.open_workspace(two.receiver.pk):
+        assert look_at_sources(SYSTEM) == 1
+        assert Notification.objects.get(cause="source_moved").words == "It is public no more."
+    answer = client.get(DIFFERENCE)
+    assert answer.status_code == 200
+    assert "can be read no more" in answer.content.decode()
+    assert "A secret." not in answer.content.decode()
+
+
+def test_a_benchmark_of_ones_own_has_no_source(two: Two) -> None:
+    assert signed_in(two.owner).get("/workspaces/giver/benchmarks/open-table/source/difference/").status_code == 404
 
 
 def test_what_is_not_public_is_not_imported_and_its_own_is_no_copy(two: Two) -> None:

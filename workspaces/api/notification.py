@@ -22,7 +22,7 @@ class NotificationOut(Schema):
     id: str
     uuid: UUID
     status: str = Field(description="unseen or seen")
-    cause: str = Field(description="approval_asked, approval_decided, run_ended, sweep_ended, limit_crossed, run_overran or ledger_wrong")
+    cause: str = Field(description="approval_asked, approval_decided, run_ended, sweep_ended, limit_crossed, run_overran, contract_checked, source_moved, policy_failed, policy_says or ledger_wrong")
     sentence: str
     subject_type: str
     subject_uuid: UUID

@@ -5,6 +5,7 @@ of its content, and stands in the copy where a version with this content is here
 """
 
 import uuid
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +13,11 @@ from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.canonical import digest
+from workspaces.commands.notification import notify, take_back
 from workspaces.commands.registry import create_named, insert
 from workspaces.commands.share import read_public
-from workspaces.models import AgentVersion, Benchmark, Contract, DatasetVersion, NotFound
+from workspaces.models import AgentVersion, Benchmark, Contract, DatasetVersion, NotFound, Notification
+from workspaces.queries.member import people
 from workspaces.queries.public_benchmark import PublicDefinition, find_public, public_definition, read_definition
 from workspaces.queries.registry import current_contract
 from workspaces.queries.workspace import find_workspace, is_archived
@@ -57,16 +60,35 @@ def look_at_sources(actor: Actor) -> int:
     for copy in Benchmark.objects.exclude(source={}).order_by("pk"):
         version, state = _now(copy)
         if (state, version) != (copy.source_state, copy.source_version):
-            note_source(actor=actor, benchmark=copy, state=state, version=version)
-            changed += 1
+            with suppress(Refusal):  # another look was faster
+                note_source(actor=actor, benchmark=copy, state=state, version=version)
+                changed += 1
     return changed
 
 
 @command(Verb.BENCHMARK_SOURCE_SEEN, needs=None, by_system=True)
 def note_source(event: Draft, *, actor: Actor, benchmark: Benchmark, state: str, version: int | None) -> None:
-    """Keep what the source of a copy was seen to say: its newest version, or that it is public no more."""
+    """Keep what the source of a copy was seen to say: its newest version, or that it is public no more. Whoever may take it over is told, once for
+    each version; what they are told is what the source shows to everyone. Refuses where it was seen meanwhile."""
     locked = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)
+    if (locked.source_state, locked.source_version) == (state, version):
+        raise Refusal("That was seen already.")
     event.change(locked, source_state=state, source_version=version)
+    take_back(cause=Notification.Cause.SOURCE_MOVED, subject_id=locked.pk)
+    if state == Benchmark.SourceState.CURRENT:
+        return
+    mine = current_contract(locked.pk)
+    copied = f"The copy says what its version {mine.source_version} said." if mine is not None else ""
+    notify(
+        [person.user for person in people() if person.may(Permission.EDIT_REGISTRY, Kind.BENCHMARK)],
+        cause=Notification.Cause.SOURCE_MOVED,
+        subject_type="benchmark",
+        subject_id=locked.pk,
+        label=locked.name,
+        words=f"It has version {version} of its contract now. {copied}"
+        if state == Benchmark.SourceState.NEWER
+        else "It is public no more.",
+    )
 
 
 @command(Verb.BENCHMARK_IMPORTED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
@@ -86,6 +108,7 @@ def _take_over(event: Draft, *, actor: Actor, benchmark: Benchmark, definition: 
     assert newest is not None
     contract = _copy(event, locked, definition, version=newest.version + 1, before=newest, id=id)
     seen = {"source_state": Benchmark.SourceState.CURRENT, "source_version": definition.version}
+    take_back(cause=Notification.Cause.SOURCE_MOVED, subject_id=locked.pk)
     if any(getattr(locked, name) != value for name, value in seen.items()):
         event.change(locked, **seen)
     return contract

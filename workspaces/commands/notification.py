@@ -54,6 +54,11 @@ def settle_request(*, subject_id: uuid.UUID, outcome: str) -> None:
     rows.update(outcome=outcome[:40], seen_at=Coalesce(F("seen_at"), Now()))
 
 
+def take_back(*, cause: Notification.Cause, subject_id: uuid.UUID) -> None:
+    """What was told of it before holds no more: the next word takes its place, and is new to whoever has seen the first."""
+    Notification.objects.filter(cause=cause, subject_id=subject_id).delete()
+
+
 def see(rows: "QuerySet[Notification]") -> int:
     """Mark `rows` as seen; returns how many were not before. Rows are locked in one order, so that two tabs do not wait in a circle."""
     with transaction.atomic():

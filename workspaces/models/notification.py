@@ -21,6 +21,7 @@ class Notification(Telemetry):
         LIMIT_CROSSED = "limit_crossed", "a threshold of a budget was reached"
         RUN_OVERRAN = "run_overran", "a run used more than was reserved for it"
         CONTRACT_CHECKED = "contract_checked", "a benchmark was checked, and it does not measure what it did"
+        SOURCE_MOVED = "source_moved", "the source of a copied benchmark has changed"
         POLICY_FAILED = "policy_failed", "your policy failed, or was stopped by its limits"
         POLICY_SAYS = "policy_says", "a policy has something to say"
         LEDGER_WRONG = "ledger_wrong", "the ledger does not add up"

@@ -22,9 +22,11 @@ KINDS = {
     "crossing": Kind.BUDGET,
     "recount": Kind.BUDGET,
     "check": Kind.BENCHMARK,
+    "benchmark": Kind.BENCHMARK,
     "decision": Kind.POLICY,
 }  # what one must be allowed to see to be told of it
 PAGES = {"crossing": "budget", "recount": "ledger"}  # subjects that have no page of their own, and where they are shown
+OWN_PAGES = {"benchmark": "benchmark-source"}  # subjects that one is told of for something else than their first page
 MOST = 100  # unseen ones are counted so far: the bar says 99+
 
 
@@ -123,8 +125,9 @@ def shown(rows: "list[Notification]", slug: str) -> list[Told]:
     """Rows as the page and the API of the workspace `slug` show them."""
     found = []
     for row in rows:
-        own = [slug, ids.canonical(row.subject_type, None, row.subject_id)]
-        url = reverse(PAGES[row.subject_type], args=[slug]) if row.subject_type in PAGES else reverse(row.subject_type, args=own)
+        own = [slug, row.subject_id.hex if row.subject_type in OWN_PAGES else ids.canonical(row.subject_type, None, row.subject_id)]
+        name = row.subject_type
+        url = reverse(PAGES[name], args=[slug]) if name in PAGES else reverse(OWN_PAGES.get(name, name), args=own)
         found.append(Told(id=row.public_id, row=row, sentence=_sentence(row), url=url))
     return found
 

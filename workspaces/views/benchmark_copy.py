@@ -11,6 +11,8 @@ from workspaces.forms.benchmark_copy import BenchmarkImportForm, PublicForm
 from workspaces.models import Benchmark, NotFound, Workspace
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.public_benchmark import find_public, is_open_to_all, public_definition, standing_grant
+from workspaces.queries.registry import current_contract
+from workspaces.queries.source_difference import difference
 from workspaces.queries.workspace import find_workspace
 from workspaces.views.form_page import form_page
 
@@ -76,6 +78,15 @@ def benchmark_import(request: PageRequest) -> HttpResponseBase:
         trail=(("Benchmarks", above),),
         back=above,
     )
+
+
+def benchmark_source(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    """What the source of a copy says now, beside what the copy says. Any other benchmark has no such page."""
+    found = Benchmark.objects.find(benchmark)
+    if not found.source:
+        raise NotFound("source")
+    context = {"benchmark": found, "difference": difference(found, current_contract(found.pk))}
+    return render(request, "workspaces/benchmark_source.html", context)
 
 
 def benchmark_follow(request: PageRequest, benchmark: str) -> HttpResponseBase:
