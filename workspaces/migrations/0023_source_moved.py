@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0021_policy'),
+        ('workspaces', '0022_approvals'),
     ]
 
     operations = [
