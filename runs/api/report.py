@@ -8,13 +8,15 @@ from ninja import Query, Status
 
 from runs.api.artifact import named, shape_artifact
 from runs.api.schema import ArtifactOut, EventsIn, PointsIn, SeriesPage, TakenOut
-from runs.commands.report import report_events, report_points, store_artifact
+from runs.commands.report import report_events, report_points, sending_attempt, store_artifact
 from runs.models import Artifact, MetricSeries, Run
 from runs.pools.lines import Point
 from workspaces import uploads
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size, made_before
+from workspaces.audit import Refusal
+from workspaces.commands.upload import find_upload, finish_upload, forget_upload, run_holder
 from workspaces.queries.paging import in_order
 
 routes = Routes("metrics")
@@ -59,14 +61,22 @@ def add_events(request: ApiRequest, run: str, body: EventsIn) -> dict[str, Any]:
 def add_artifact(
     request: ApiRequest,
     run: str,
-    path: Annotated[str, Query(min_length=1, max_length=1024)],
+    path: Annotated[str, Query(max_length=1024)] = "",
     name: Annotated[str, Query(max_length=250)] = "",
     kind: Annotated[str, Query(max_length=40)] = "file",
+    upload: Annotated[str, Query(max_length=64)] = "",
 ) -> Status[dict[str, Any]]:
-    """Keep a file that the run sends as the raw body, with its own token."""
+    """Keep a file that the run sends with its own token, or whoever asked for it: the raw body under `path`, or a whole one of the run's
+    uploads, which has its path already."""
     found = Run.objects.find(run)
     artifact = made_before(request, Artifact)
     if artifact is None:
-        file = uploads.receive_body(request, path)
+        sending_attempt(request.actor, found)  # before any byte is read
+        whole = find_upload(request.actor, upload, holder=run_holder(found.pk)) if upload else None
+        if whole is None and not path:
+            raise Refusal("Say with ?path= under which name the file is kept, or name an upload.", field="path")
+        file = finish_upload(whole) if whole is not None else uploads.receive_body(request, path)
         artifact = store_artifact(actor=request.actor, run=found, file=file, name=name, kind=kind, id=request.chosen_id)
+        if whole is not None:
+            forget_upload(whole)
     return Status(201, shape_artifact(request, artifact))

@@ -16,8 +16,8 @@ from runs.pools.lines import Point
 from runs.pools.sampling import PREFIX
 from runs.pools.values import MalformedError, check_text
 from runs.queries.secret import redactor_of
-from workspaces import ids
-from workspaces.access import Actor
+from workspaces import ids, scope
+from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.blob import StoredFile, keep_blobs
@@ -66,7 +66,7 @@ def report_events(*, actor: Actor, run: Run, bodies: list[dict[str, Any]]) -> in
 @command(
     Verb.ARTIFACT_STORED,
     needs=None,
-    public_reason="the token of the one run, checked first thing",
+    public_reason="the token of the one run, or whoever asked for it and may launch, checked first thing",
     in_archive="a run that was let go on keeps what it makes",
 )
 def store_artifact(
@@ -79,15 +79,14 @@ def store_artifact(
     kind: str,
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Artifact:
-    """Keep a file that a run has sent while it runs."""
+    """Keep a file that a run has sent while it runs, or whoever asked for it; the event says which."""
     lock_ledger()
-    attempt = own_attempt(actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk))  # locked: its end takes this artifact with it
+    attempt = sending_attempt(
+        actor, Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    )  # locked: its end takes this artifact with it
     redactor = redactor_of(attempt)
     file, name, kind = replace(file, path=redactor.blot_text(file.path)), redactor.blot_text(name), redactor.blot_text(kind)
-    if file.path.startswith(OWN_PATHS):
-        raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
-    if Artifact.objects.filter(run=run, path=file.path).exists():
-        raise Refusal(f"{file.path} is kept already; an artifact is not overwritten.", field="path")
+    refuse_path(run, file.path)
     blob = keep_blobs(event, [file])[file.sha256]
     artifact = Artifact.objects.create(
         id=id or ids.uuid7(), run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
@@ -96,11 +95,33 @@ def store_artifact(
     return artifact
 
 
+def sending_attempt(actor: Actor, run: Run) -> Attempt:
+    """The open attempt of the run that the actor sends files for: by the run's token, or as the person who asked for it and may launch still."""
+    if actor.run_id is not None:
+        return own_attempt(actor, run)
+    is_theirs = actor.user is not None and actor.user.pk == run.requested_by_id
+    if not is_theirs or not rights_of(actor, scope.current_id()).allows(Permission.LAUNCH_RUN, Kind.ARTIFACT):
+        raise Denied("write to this run")
+    return _open_attempt(run)
+
+
+def refuse_path(run: Run, path: str) -> None:
+    """Refuses a path under which a run may keep nothing more."""
+    if path.startswith(OWN_PATHS):
+        raise Refusal(f"Paths below {OWN_PATHS} are labsite's own; choose another.", field="path")
+    if Artifact.objects.filter(run=run, path=path).exists():
+        raise Refusal(f"{path} is kept already; an artifact is not overwritten.", field="path")
+
+
 def own_attempt(actor: Actor, run: Run) -> Attempt:
     """The open attempt of the run that the token belongs to."""
     own: uuid.UUID | None = actor.run_id
     if own != run.pk:
         raise Denied("write to this run")
+    return _open_attempt(run)
+
+
+def _open_attempt(run: Run) -> Attempt:
     attempt = Attempt.objects.filter(run=run, status__in=sorted(OPEN_ATTEMPTS)).first()
     if attempt is None:
         raise Refusal(f"{run.name} is not running; it takes no more reports.")

@@ -77,14 +77,17 @@ class Routes:
     def put(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, status: int = 200) -> Callable[[F], F]:
         return self._route("PUT", path, needs=needs, kind=kind, response={status: response} if response else None)
 
-    def patch(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, streams: bool = False) -> Callable[[F], F]:
-        return self._route("PATCH", path, needs=needs, kind=kind, response={200: response} if response else None, streams=streams)
+    def patch(
+        self, path: str, *, needs: Permission, kind: Kind, response: Any = None, streams: bool = False, by_run: bool = False
+    ) -> Callable[[F], F]:
+        shapes = {200: response} if response else None
+        return self._route("PATCH", path, needs=needs, kind=kind, response=shapes, streams=streams, by_run=by_run)
 
-    def head(self, path: str, *, needs: Permission, kind: Kind) -> Callable[[F], F]:
-        return self._route("HEAD", path, needs=needs, kind=kind, response=None)
+    def head(self, path: str, *, needs: Permission, kind: Kind, by_run: bool = False) -> Callable[[F], F]:
+        return self._route("HEAD", path, needs=needs, kind=kind, response=None, by_run=by_run)
 
-    def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None) -> Callable[[F], F]:
-        return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None)
+    def delete(self, path: str, *, needs: Permission, kind: Kind, response: Any = None, by_run: bool = False) -> Callable[[F], F]:
+        return self._route("DELETE", path, needs=needs, kind=kind, response={200: response} if response else None, by_run=by_run)
 
     def _route(self, method: str, path: str, *, needs: Any, kind: Kind | None, response: Any, **more: bool) -> Callable[[F], F]:
         door = {"needs": needs, "kind": kind, "scope": self.scope, "methods": (method,), **NO_MORE, **more}

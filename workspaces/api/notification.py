@@ -12,6 +12,7 @@ from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.notification import see
+from workspaces.models import Notification
 from workspaces.queries.notification import find_told, shown, told_to, up_to
 from workspaces.queries.paging import newest_first
 
@@ -22,7 +23,7 @@ class NotificationOut(Schema):
     id: str
     uuid: UUID
     status: str = Field(description="unseen or seen")
-    cause: str = Field(description="approval_asked, approval_decided, run_ended, sweep_ended, limit_crossed, run_overran, contract_checked, source_moved, policy_failed, policy_says or ledger_wrong")
+    cause: str = Field(description=f"One of {', '.join(Notification.Cause.values)}.")
     sentence: str
     subject_type: str
     subject_uuid: UUID

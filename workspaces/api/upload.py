@@ -6,6 +6,7 @@
 
 import base64
 import binascii
+from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
@@ -28,36 +29,64 @@ WRITES: dict[str, Any] = {"needs": Permission.IMPORT_DATA, "kind": Kind.DATASET}
 @routes.post("/uploads", **WRITES, streams=True)
 def post_upload(request: ApiRequest) -> HttpResponseBase:
     """Begin an upload; `Location` is where its pieces go."""
-    wrong = _wrong_version(request)
-    if wrong:
-        return wrong
-    told = _metadata(request.headers.get("Upload-Metadata", ""))
-    upload = begin_upload(
-        actor=request.actor, path=told.get("filename", ""), length=_number(request, "Upload-Length"), sha256=told.get("sha256", ""),
-        has_header=told.get("header") != "absent",
-    )  # fmt: skip
-    answer = _answer(201, upload)
-    answer["Location"] = request.build_absolute_uri(f"/api/v1/workspaces/{request.workspace.slug}/uploads/{upload.public_id}")
-    return answer
+    return begin(request, "uploads")
 
 
 @routes.head("/uploads/{upload}", **WRITES)
 def head_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
     """Where an upload stands."""
-    answer = _answer(200, find_upload(request.actor, upload))
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return stands(find_upload(request.actor, upload))
 
 
 @routes.patch("/uploads/{upload}", **WRITES, streams=True)
 def patch_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
     """The next piece, at the offset at which the upload stands: 409 at another, 423 while another request writes."""
+    return take_piece(request, lambda: find_upload(request.actor, upload))
+
+
+@routes.delete("/uploads/{upload}", **WRITES)
+def delete_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
+    """Forget an upload and what came of it."""
+    return forget(find_upload(request.actor, upload))
+
+
+# --- Pieces, for uploads of runs too -----------------------------------------------------------------------------------------------------
+
+
+def begin(
+    request: ApiRequest, path: str, *, holder: str = "", same: Callable[[str], str] = str, check: Callable[[str], None] | None = None
+) -> HttpResponseBase:
+    """The answer with which an upload begins; `path` is where the workspace has them. `same` is what the file's name is kept as, `check` may
+    refuse it."""
+    wrong = _wrong_version(request)
+    if wrong:
+        return wrong
+    told = _metadata(request.headers.get("Upload-Metadata", ""))
+    name = same(told.get("filename", ""))
+    if check is not None:
+        check(name)
+    upload = begin_upload(
+        actor=request.actor, path=name, length=_number(request, "Upload-Length"), sha256=told.get("sha256", ""),
+        has_header=told.get("header") != "absent", holder=holder,
+    )  # fmt: skip
+    answer = _answer(201, upload)
+    answer["Location"] = request.build_absolute_uri(f"/api/v1/workspaces/{request.workspace.slug}/{path}/{upload.public_id}")
+    return answer
+
+
+def stands(upload: Upload) -> HttpResponseBase:
+    answer = _answer(200, upload)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def take_piece(request: ApiRequest, find: Callable[[], Upload]) -> HttpResponseBase:
     wrong = _wrong_version(request)
     if wrong:
         return wrong
     if request.content_type != "application/offset+octet-stream":
         return problem(415, "A piece has the content type application/offset+octet-stream.")
-    found = find_upload(request.actor, upload)
+    found = find()
     offset = _number(request, "Upload-Offset")
     if offset + uploads.announced_bytes(request) > found.length:
         return problem(413, f"The upload announced {found.length:,} bytes; this piece would pass them.")
@@ -69,11 +98,8 @@ def patch_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
         return problem(409, f"The upload stands at {found.offset:,}; a piece begins there.")
 
 
-@routes.delete("/uploads/{upload}", **WRITES)
-def delete_upload(request: ApiRequest, upload: str) -> HttpResponseBase:
-    """Forget an upload and what came of it."""
-    found = find_upload(request.actor, upload)
-    forget_upload(found)
+def forget(upload: Upload) -> HttpResponseBase:
+    forget_upload(upload)
     answer = HttpResponse(status=204)
     answer["Tus-Resumable"] = VERSION
     return answer

@@ -33,6 +33,7 @@ from workspaces.units import size
 STAYS = timedelta(days=1)
 AT_ONCE = 100  # open uploads of a workspace
 NOTED_BYTES = 64 * CHUNK  # so much is lost at most of a piece whose server is killed
+RUNS = "run:"  # holders that are runs begin so
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -45,11 +46,12 @@ class WrongOffset(Exception):  # an answer: ask where it stands
     """The piece does not begin where the upload stands."""
 
 
-def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_header: bool = True) -> Upload:
-    """Make room for a file of `length` bytes. Refuses a bad path or hash, one that is too large, and one that does not fit into the storage limit
-    beside what is stored and what other uploads have announced that have become nothing yet. Raises Archived."""
+def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_header: bool = True, holder: str = "") -> Upload:
+    """Make room for a file of `length` bytes, for the actor alone or for the `holder`. Refuses a bad path or hash, one that is too large, and one
+    that does not fit into the storage limit beside what is stored and what other uploads have announced that have become nothing yet. Raises
+    Archived, but for a run's: one that was let go on in an archive keeps what it makes."""
     workspace = Workspace.objects.get(pk=scope.current_id())
-    if workspace.status == Workspace.Status.ARCHIVED:
+    if workspace.status == Workspace.Status.ARCHIVED and not holder:
         raise Archived
     try:
         path = clean_path(path)
@@ -67,7 +69,12 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
         raise Refusal(f"{AT_ONCE} uploads are open in this workspace. Make versions of them or delete one, or wait until one expires.")
     refuse_over_limit(length + int(opened.aggregate(total=Sum("length"))["total"] or 0))
     upload = Upload(
-        holder=_holder(actor), path=path, length=length, announced_sha256=sha256, has_header=has_header, expires_at=timezone.now() + STAYS
+        holder=holder or _holder(actor),
+        path=path,
+        length=length,
+        announced_sha256=sha256,
+        has_header=has_header,
+        expires_at=timezone.now() + STAYS,
     )
     place = _place(upload.pk)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,10 +83,15 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
     return upload
 
 
-def find_upload(actor: Actor, text: str) -> Upload:
-    """An upload that the actor has begun and that has not expired; NotFound for any other."""
+def run_holder(run_id: uuid.UUID) -> str:
+    """Holder of what is sent for a run: whoever may send for it goes on with it, another attempt of it too."""
+    return f"{RUNS}{run_id.hex}"
+
+
+def find_upload(actor: Actor, text: str, *, holder: str = "") -> Upload:
+    """An upload that the actor has begun, or the holder, and that has not expired; NotFound for any other."""
     upload = Upload.objects.find(text)
-    if upload.holder != _holder(actor) or upload.expires_at <= timezone.now():
+    if upload.holder != (holder or _holder(actor)) or upload.expires_at <= timezone.now():
         raise NotFound("upload")
     return upload
 
@@ -87,7 +99,7 @@ def find_upload(actor: Actor, text: str) -> Upload:
 def append(upload: Upload, chunks: Iterable[bytes], *, offset: int) -> Upload:
     """Write the next bytes at `offset`, which is where the upload stands, and put it into the store with its last. What came of a piece that breaks
     off is kept. Raises Archived, Busy, WrongOffset, NotFound where it was forgotten, Refusal where its content is not what was announced."""
-    if is_archived():
+    if is_archived() and not upload.holder.startswith(RUNS):
         raise Archived
     with _held(upload) as file:
         if offset != upload.offset or upload.sha256:

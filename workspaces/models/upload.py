@@ -8,7 +8,7 @@ from workspaces.models.base import Telemetry
 class Upload(Telemetry):
     prefix = "upload"
 
-    holder = models.CharField(max_length=80, help_text="person who began it, and alone goes on")
+    holder = models.CharField(max_length=80, help_text="person who began it and alone goes on, or the run that it is sent for")
     path = models.CharField(max_length=1024, help_text="under which the file is to be kept")
     length = models.BigIntegerField(help_text="bytes, as announced")
     offset = models.BigIntegerField(default=0, help_text="bytes that are on the disk and acknowledged")
