@@ -14,7 +14,7 @@ from runs.policy.changes import changes
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.document import Policy as Document
 from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
-from runs.queries.policy_names import name_faults
+from runs.queries.policy_names import name_faults, narrowing_faults
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -204,12 +204,9 @@ def _read(policy: Policy, document: Any) -> Document:
         read = read_policy(document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults, field="document") from fault
-    faults = name_faults(read)
+    faults = [*name_faults(read), *narrowing_faults(policy, read)]
     if faults:
         raise Refusal(*faults, field="document")
-    named = read.action.get("benchmark")
-    if policy.benchmark_id is not None and named is not None and Benchmark.objects.find(named).pk != policy.benchmark_id:
-        raise Refusal(f"This policy is narrowed to {policy.benchmark.slug}; its action names {named}.", field="document")
     return read
 
 

@@ -1,7 +1,10 @@
 """What a policy names that is not in the workspace: asked when a version is proposed, and again whenever it decides."""
 
+from contextlib import suppress
 from typing import Any
 
+from runs.expressions.answered import expression_faults
+from runs.models import Policy as PolicyRow
 from runs.policy.document import Policy
 from workspaces.models import Agent, Benchmark, Dataset, NotFound, Pool
 
@@ -27,3 +30,27 @@ def name_faults(policy: Policy) -> list[str]:
                 except NotFound as error:
                     found.append(f"{place}, {number}: there is no {error.noun} {entry[name][:64]!r} in this workspace.")
     return sorted(found)
+
+
+def standing_faults(row: PolicyRow, policy: Policy) -> list[str]:
+    """What only the workspace can say of a document that was taken: names that nothing bears, expressions that are none, and where the policy is
+    narrowed to a benchmark an action on another."""
+    return [*name_faults(policy), *narrowing_faults(row, policy), *expression_faults(policy)]
+
+
+def narrowing_faults(row: PolicyRow, policy: Policy) -> list[str]:
+    """Where the policy is narrowed to a benchmark, whatever the document names must be that one; one that is not there is no fault of this."""
+    if row.benchmark_id is None:
+        return []
+    found = []
+    for place, part in (("trigger", policy.trigger), ("action", policy.action)):
+        with suppress(NotFound):
+            if "benchmark" in part and Benchmark.objects.find(part["benchmark"]).pk != row.benchmark_id:
+                found.append(f"{place}: this policy is narrowed to {row.benchmark.slug}; its {place} names {part['benchmark'][:64]}.")
+    return found
+
+
+def names_here() -> list[tuple[str, list[str]]]:
+    """What the editor offers to write: of each kind the names of the workspace, the first hundred."""
+    kinds: dict[str, Any] = {"agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset}
+    return [(noun, list(kind.objects.order_by("slug").values_list("slug", flat=True)[:100])) for noun, kind in kinds.items()]

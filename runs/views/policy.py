@@ -1,5 +1,6 @@
 """Policies: the list, one, proposing a version with what it would have changed, its decisions, and people's hand on it."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -11,16 +12,18 @@ from django.urls import reverse
 from runs.commands.decision import decide_now
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy, retire_policy
 from runs.forms.policy import PolicyForm, VersionForm
+from runs.forms.policy_editor import edited, opened
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.catalogue import catalogue
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.starters import STARTERS
 from runs.queries.policy import MOST_WAITED_FOR, decision_page, page_of_decisions, policy_page, policy_rows, preview
+from runs.queries.policy_names import names_here, standing_faults
 from workspaces.audit import Refusal
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Approval, NotFound
-from workspaces.pages import PageRequest, redirect
+from workspaces.pages import PageRequest, is_fragment, redirect
 from workspaces.queries.paging import BadCursor
 from workspaces.views.form_page import form_page
 
@@ -80,17 +83,24 @@ def policy_new(request: PageRequest) -> HttpResponseBase:
 
 
 def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
-    """GET shows the editor; POST with `check` says what the document would have changed, without it proposes."""
+    """GET shows the editor; POST with `check` says what the document would have changed, with `add`, `remove` or `fill`, or from a part of the page,
+    it only redraws the editor; without any of them it proposes."""
     found = Policy.objects.find(policy, "benchmark")
     reasons: tuple[str, ...] = ()
     status, seen = 200, None
     if request.method == "POST":
-        form = VersionForm(request.POST)
+        editor = edited(request.POST.dict(), partial(standing_faults, found))
+        if is_fragment(request):
+            return render(request, "runs/policy_editor_look.html", {"policy": found, "editor": editor, "is_part": True})
+        form = VersionForm({"document": editor.text, "reason": request.POST.get("reason", "")})
+        is_look = not {"add", "remove", "fill"}.isdisjoint(request.POST)
         is_check = "check" in request.POST
-        if is_check:
+        if is_check or is_look:
             form.fields["reason"].required = False
-        status = 422
-        if form.is_valid() and is_check:
+        status = 200 if is_look else 422
+        if is_look or editor.is_conflict:
+            pass
+        elif form.is_valid() and is_check:
             status, seen = 200, preview(found, form.cleaned_data["document"], most=MOST_WAITED_FOR)
         elif form.is_valid():
             try:
@@ -100,9 +110,21 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
             else:
                 messages.success(request, f"Version {version.number} waits for another person's decision.")
                 return redirect("policy", request.workspace.slug, found.slug)
+        if is_look:
+            form = VersionForm(initial={"reason": request.POST.get("reason", "")[:1000]})
     else:
-        form = VersionForm(initial={"document": _first(found, request.GET.get("from", ""))})
-    context = {"policy": found, "form": form, "seen": seen, "reasons": reasons, "catalogue": catalogue(), "starters": sorted(STARTERS)}
+        form = VersionForm()
+        editor = opened(_first(found, request.GET.get("from", "")), partial(standing_faults, found))
+    context = {
+        "policy": found,
+        "form": form,
+        "editor": editor,
+        "seen": seen,
+        "reasons": reasons,
+        "names": names_here(),
+        "catalogue": catalogue(),
+        "starters": sorted(STARTERS),
+    }
     return render(request, "runs/policy_propose.html", context, status=status)
 
 
@@ -173,11 +195,10 @@ def decision(request: PageRequest, decision: str) -> HttpResponseBase:
     return render(request, "runs/decision.html", {"page": decision_page(found), "decision": found})
 
 
-def _first(policy: Policy, starter: str) -> str:
+def _first(policy: Policy, starter: str) -> Any:
     """What the editor begins with: the version that waits or acts, else a starter."""
     version = policy.versions.filter(status__in=("proposed", "active")).order_by("-number").first()
-    document: Any = STARTERS.get(starter) or (version.document if version else STARTERS["next-sweep"])
-    return "\n".join(lines_of(document))
+    return STARTERS.get(starter) or (version.document if version else STARTERS["next-sweep"])
 
 
 def _version(policy: Policy, number: str) -> PolicyVersion:
