@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='notification',
             name='cause',
-            field=models.CharField(choices=[('approval_asked', 'a request waits for your decision'), ('approval_decided', 'your request was decided'), ('run_ended', 'your run ended'), ('sweep_ended', 'your sweep ended'), ('limit_crossed', 'a threshold of a budget was reached'), ('run_overran', 'a run used more than was reserved for it'), ('contract_checked', 'a benchmark was checked, and it does not measure what it did'), ('source_moved', 'the source of a copied benchmark has changed'), ('policy_failed', 'your policy failed, or was stopped by its limits'), ('policy_says', 'a policy has something to say'), ('ledger_wrong', 'the ledger does not add up')], max_length=20),
+            field=models.CharField(choices=[('approval_asked', 'a request waits for your decision'), ('approval_decided', 'your request was decided'), ('approval_commented', 'somebody wrote about a request'), ('approval_forced', 'an owner decided alone what needed others'), ('run_ended', 'your run ended'), ('sweep_ended', 'your sweep ended'), ('limit_crossed', 'a threshold of a budget was reached'), ('run_overran', 'a run used more than was reserved for it'), ('contract_checked', 'a benchmark was checked, and it does not measure what it did'), ('source_moved', 'the source of a copied benchmark has changed'), ('policy_failed', 'your policy failed, or was stopped by its limits'), ('policy_says', 'a policy has something to say'), ('ledger_wrong', 'the ledger does not add up')], max_length=20),
         ),
         migrations.AlterField(
             model_name='upload',
