@@ -86,6 +86,8 @@ def test_a_viewer_decides_for_an_approver_who_is_away_through_the_page(laborator
     act = f"decide/for/{given.public_id}/"
     assert post(viewer, approval, decision="approve") == 403
     assert post(stranger, approval, act, decision="approve") == 404  # another's delegation is not there
+    assert [row.approval.pk for row in client_of(viewer).get(f"{BASE}?whose=mine").context["rows"]] == [approval.pk]
+    assert client_of(stranger).get(f"{BASE}?whose=mine").context["rows"] == []
     page = client_of(viewer).get(f"{BASE}{approval.public_id}/").content.decode()
     assert "In the name of" in page
     assert act in page

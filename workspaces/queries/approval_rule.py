@@ -10,10 +10,10 @@ from workspaces.models import Approval, ApprovalRule
 Role = Approval.Role
 HOURS_A_DAY = 24
 # The right that only this role and those above it hold, so that a right tells the role, through whichever membership it came.
-MARKS: dict[str, tuple[Permission, Kind | None]] = {
+MARKS: dict[str, tuple[Permission, Kind]] = {
     Role.APPROVER: (Permission.APPROVE, Kind.APPROVAL),
-    Role.ADMIN: (Permission.MANAGE_MEMBERS, None),
-    Role.OWNER: (Permission.TRANSFER, None),
+    Role.ADMIN: (Permission.MANAGE_MEMBERS, Kind.APPROVAL),
+    Role.OWNER: (Permission.TRANSFER, Kind.APPROVAL),
 }
 STRICTNESS = {Role.APPROVER: 0, Role.ADMIN: 1, Role.OWNER: 2}
 
@@ -54,9 +54,9 @@ def _rule(kind: str, row: ApprovalRule | None) -> Rule:
     return Rule(kind, hours=(known.days if known else 7) * HOURS_A_DAY)
 
 
-def reaches(may: Callable[[Permission, Kind | None], bool], role: str) -> bool:
+def reaches(may: Callable[[Permission, Kind], bool], role: str) -> bool:
     """Does whoever `may` tells of decide, and hold this role or one above it?"""
-    return may(*MARKS[Role.APPROVER]) and may(*MARKS[role])
+    return may(*MARKS[Role.APPROVER]) and may(*MARKS[Role(role)])
 
 
 def roles_reached(rights: Rights) -> list[str]:

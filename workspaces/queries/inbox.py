@@ -1,13 +1,17 @@
 """The inbox: requests of every kind that need a person, by status, by kind, and those that are the reader's to decide or to wait for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
-from workspaces.access import Actor, Rights
+from workspaces import scope
+from workspaces.access import Actor, Rights, rights_of, standing_delegation
 from workspaces.asked_kinds import Evidence, asked_kinds, evidence_of
-from workspaces.models import Approval
-from workspaces.queries.approval import approvals, title_of, waiting_for
+from workspaces.models import Approval, ApprovalVote
+from workspaces.queries.approval import approvals, title_of, waiting_at, waiting_for
+from workspaces.queries.approval_rule import roles_reached
+from workspaces.queries.decider import delegated_to
 from workspaces.queries.paging import Page, newest_first
 
 SHOWN = 20  # a page: each row holds its evidence
@@ -56,8 +60,25 @@ def inbox(filters: Filters, actor: Actor, rights: Rights) -> "QuerySet[Approval]
     if filters.whose == OWN:
         return rows.filter(requested_by=actor.user) if actor.user is not None else rows.none()
     if filters.whose == MINE:
-        return rows.filter(pk__in=waiting_for(actor, rights).values("pk"))
+        return rows.filter(_mine(actor, rights))
     return rows
+
+
+def _mine(actor: Actor, rights: Rights) -> Q:
+    """What waits for the reader's word: in their own name, and in that of those who are away and named them."""
+    if actor.user is None:
+        return Q(pk__in=[])
+    mine = Q(pk__in=waiting_for(actor, rights).values("pk"))
+    now, user = timezone.now(), actor.user
+    for delegation in delegated_to(user, now):
+        named = replace(actor, behalf=delegation.giver, delegation_id=delegation.pk)
+        if standing_delegation(named) is None:
+            continue
+        roles = roles_reached(rights_of(Actor.of(delegation.giver), scope.current_id()))
+        theirs = waiting_at(roles, delegation.giver.pk, now).exclude(requested_by=user)
+        said = ApprovalVote.objects.filter(Q(person=user) | Q(behalf=user)).values("approval")
+        mine |= Q(pk__in=theirs.exclude(pk__in=said).values("pk"))
+    return mine
 
 
 def entries(filters: Filters, actor: Actor, rights: Rights, *, cursor: str = "") -> Page[Entry]:
