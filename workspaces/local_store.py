@@ -18,7 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from workspaces.hash_beside import HashBeside
+
 CHUNK = 1_048_576
+STEP = 16 * CHUNK  # bytes after which the disk is told to begin
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -148,16 +151,26 @@ class LocalStore:
 
 
 def _write(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
-    digest, count = hashlib.sha256(), 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb", buffering=CHUNK) as file:
+    with os.fdopen(descriptor, "wb", buffering=0) as file, HashBeside() as digest:
+        forced = 0
         for chunk in chunks:
-            file.write(chunk)
             digest.update(chunk)
-            count += len(chunk)
-        file.flush()
-        os.fsync(file.fileno())
-    return digest.hexdigest(), count
+            rest = memoryview(chunk)
+            while rest:  # an unbuffered file may take a part
+                rest = rest[file.write(rest) :]
+            if digest.count - forced >= STEP:
+                _begin_forcing(descriptor, forced, digest.count - forced)
+                forced = digest.count
+        os.fsync(descriptor)
+        return digest.hexdigest(), digest.count
+
+
+def _begin_forcing(descriptor: int, start: int, count: int) -> None:
+    """Let the disk begin with these bytes, without waiting for it: fsync at the end finds less left to do. What the disk does not have yet stays in
+    memory (Linux: what is dirty is written out, and only what was clean is dropped). No promise: what is kept is so by fsync alone."""
+    if hasattr(os, "posix_fadvise"):  # not on macOS
+        os.posix_fadvise(descriptor, start, count, os.POSIX_FADV_DONTNEED)
 
 
 def checked(pieces: Iterator[bytes], sha256: str) -> Iterator[bytes]:
