@@ -4,6 +4,8 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,14 @@ from runs.commands.dataset_import import WantedFile, request_import
 from runs.jobs.dataset_import import read_import
 from runs.models import DatasetImport
 from tests.factories_runs import Laboratory, make_laboratory
+from tests.runs.file_server import FileServer
+from tests.runs.test_s3_import import KEYS, endpoint, put
 from workspaces import store
 from workspaces.commands.dataset import create_dataset
+from workspaces.commands.secret import create_secret
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetVersion
 
+__all__ = ["endpoint"]  # a fixture
 pytestmark = pytest.mark.django_db(transaction=True)
 FILES = {"a.csv": b"a,b\n1,2\n", "b.bin": b"0123456789abcdef" * 200_000}
 
@@ -68,6 +74,44 @@ def ask(laboratory: Laboratory, tmp_path: Path) -> DatasetImport:
         return request_import(actor=laboratory.owner, dataset=Dataset.objects.get(slug="brought"), role="train", files=files)
 
 
+@contextmanager
+def over(source: str, laboratory: Laboratory, request: pytest.FixtureRequest) -> Iterator[DatasetImport]:
+    """An import of FILES that is asked for, from another machine that answers while the block lasts."""
+    dataset = {"dataset": Dataset.objects.get(slug="brought"), "role": "train"}
+    if source == "https":
+        server = FileServer()
+        server.files = {f"/{name}": content for name, content in FILES.items()}
+        with server.running():
+            configured.IMPORT_HOSTS = [f"127.0.0.1:{server.port}"]
+            files = [WantedFile(f"{server.base}/{name}") for name in FILES]
+            yield request_import(actor=laboratory.owner, files=files, **dataset)
+        return
+    endpoint = request.getfixturevalue("endpoint")
+    configured.IMPORT_HOSTS = [endpoint.removeprefix("http://")]
+    for name, content in FILES.items():
+        put(endpoint, f"killed/{name}", content)
+    secret = create_secret(actor=laboratory.owner, name="BUCKET", value=f"{KEYS.access_key_id}:{KEYS.secret_access_key}")
+    files = [WantedFile(f"s3://data/killed/{name}") for name in FILES]
+    yield request_import(actor=laboratory.owner, files=files, secret=secret, endpoint=endpoint, **dataset)
+
+
+@pytest.mark.parametrize("source", ["https", "s3"])
+@pytest.mark.parametrize("point", ["reading", "frozen"])
+def test_killed_while_it_reads_from_another_machine_it_left_nothing_and_is_made_once(
+    laboratory: Laboratory, tmp_path: Path, settings: Any, request: pytest.FixtureRequest, source: str, point: str
+) -> None:
+    settings.IMPORT_HOSTS = []
+    with laboratory.opened(), over(source, laboratory, request) as asked:
+        killed_at(point, laboratory, asked)
+        asked.refresh_from_db()
+        assert (asked.status, asked.tries, asked.version) == ("running", 1, None)
+        assert not DatasetVersion.objects.filter(dataset__slug="brought").exists()
+        done = again(laboratory, asked)
+        assert (done.status, done.tries, done.failure) == ("done", 2, "")
+        assert DatasetVersion.objects.filter(dataset__slug="brought").count() == 1
+    assert rows(laboratory) == {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
+
+
 def killed_at(point: str, laboratory: Laboratory, asked: DatasetImport) -> None:
     """The job in a process of its own, which kills itself there."""
     program = "from pathlib import Path\nfrom django.conf import settings\n"
@@ -76,6 +120,7 @@ def killed_at(point: str, laboratory: Laboratory, asked: DatasetImport) -> None:
         f"settings.{name} = Path({str(getattr(configured, name))!r})\n" for name in ("IMPORTS", "CHECKPOINTS", "LABSITE_RUNS")
     )
     program += f"settings.IMPORT_FOLDERS = {configured.IMPORT_FOLDERS!r}\n"
+    program += f"settings.IMPORT_HOSTS = {configured.IMPORT_HOSTS!r}\n"
     program += f"settings.LABSITE_REGIONS = {{'local': Path({str(configured.LABSITE_REGIONS['local'])!r})}}\n"
     done = subprocess.run(
         [sys.executable, "-c", program + KILLED, laboratory.workspace.pk.hex, asked.pk.hex, point],

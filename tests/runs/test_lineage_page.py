@@ -1,5 +1,6 @@
 """Where it came from and what rests on it, by clicks: from the best score of a benchmark to every window, code, person and decision under it."""
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.models import Artifact, Evaluation, Run
+from labsite.owner import as_owner
+from runs.models import Artifact, Evaluation, Run, RunInput
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, client_of, copy_runs
 from tests.factories_runs import Laboratory
@@ -70,6 +72,24 @@ def test_from_the_best_score_every_source_is_a_click_or_two_away(laboratory: Lab
     assert wanted <= set(links)
     for link in wanted:
         read(browser, link)
+
+
+def test_a_circle_which_only_a_broken_record_holds_is_drawn_once_and_ends(
+    laboratory: Laboratory, runs: dict[str, Run], browser: Client
+) -> None:
+    """No command makes one; whoever owns the database can."""
+    with laboratory.opened():
+        made = Artifact.objects.get(kind="checkpoint")
+    with as_owner(), laboratory.opened():
+        RunInput.objects.create(run=made.run, slug="itself", kind="artifact", artifact=made, sha256="0" * 64)
+    page = f"{HERE}/runs/{made.run.public_id}/lineage/"
+    for address in (page, f"{page}?way=down", f"{page}?as=table", f"{HERE}/artifacts/{made.public_id}/lineage/"):
+        assert made.run.public_id in read(browser, address)
+    document = json.loads(read(browser, f"{page}prov.json"))
+    used = [one for one in document["used"].values() if one["prov:entity"] == f"item:{made.public_id}"]
+    assert f"item:{made.run.public_id}" in {one["prov:activity"] for one in used}
+    generated = [one for one in document["wasGeneratedBy"].values() if one["prov:entity"] == f"item:{made.public_id}"]
+    assert {one["prov:activity"] for one in generated} == {f"item:{made.run.public_id}"}
 
 
 def test_every_page_of_a_thing_leads_to_its_lineage_both_ways(laboratory: Laboratory, runs: dict[str, Run], browser: Client) -> None:

@@ -1,11 +1,14 @@
 """Imports from a real S3 server on loopback (moto's, in an environment of its own): signed, refused without keys, and nothing of ours signed in."""
 
+import hashlib
 import http.client
 import inspect
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +107,65 @@ def test_what_is_not_there_is_said(lab: Any, endpoint: str) -> None:
     assert done.status == "failed"
     assert "s3://data/missing.csv cannot be read: it answered 404" in done.failure
     assert KEYS.secret_access_key not in done.failure
+
+
+class Between:
+    """A line to the S3 server that breaks once, in the middle of the object; what is done then is done before it answers again."""
+
+    def __init__(self, endpoint: str, at_break: Callable[[], None]) -> None:
+        self._to, self._at_break = int(endpoint.rpartition(":")[2]), at_break
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.breaks = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                self._carry(self._listener.accept()[0])
+
+    def _carry(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self._to)) as server:
+            asked = b""
+            while b"\r\n\r\n" not in asked:
+                asked += client.recv(65_536)
+            head, _, rest = asked.partition(b"\r\n\r\n")
+            server.sendall(head + b"\r\nConnection: close\r\n\r\n" + rest)
+            count = 0
+            with suppress(OSError):  # the client has read enough
+                while piece := server.recv(65_536):
+                    client.sendall(piece)
+                    count += len(piece)
+                    if not self.breaks and count > 500_000:
+                        self.breaks += 1
+                        self._at_break()
+                        return
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_an_object_that_changes_while_it_is_read_leaves_nothing(
+    lab: Any, endpoint: str, settings: Any, tmp_path: Path, is_changed: bool
+) -> None:
+    """The line breaks, as lines do; what is read on is only the object that was begun."""
+    put(endpoint, "moving.csv", CONTENT)
+    other = CONTENT.replace(b"1,2", b"3,4")
+    line = Between(endpoint, lambda: put(endpoint, "moving.csv", other) if is_changed else None)
+    settings.IMPORT_HOSTS = [line.endpoint.removeprefix("http://")]
+    try:
+        done = brought(lab, "s3://data/moving.csv", endpoint=line.endpoint)
+    finally:
+        line.close()
+    assert line.breaks == 1
+    if not is_changed:
+        assert (done.status, done.failure) == ("done", "")
+        assert done.found[0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+        return
+    assert (done.status, done.version) == ("failed", None)
+    assert "changed while it was read; nothing was kept" in done.failure
+    assert [path for path in (tmp_path / "store").rglob("*") if path.is_file()] == []
 
 
 def test_an_endpoint_inside_is_not_asked_unless_it_is_listed(lab: Any, endpoint: str, settings: Any) -> None:
