@@ -77,7 +77,7 @@ def ask(laboratory: Laboratory, tmp_path: Path) -> DatasetImport:
 @contextmanager
 def over(source: str, laboratory: Laboratory, request: pytest.FixtureRequest) -> Iterator[DatasetImport]:
     """An import of FILES that is asked for, from another machine that answers while the block lasts."""
-    dataset = {"dataset": Dataset.objects.get(slug="brought"), "role": "train"}
+    dataset: dict[str, Any] = {"dataset": Dataset.objects.get(slug="brought"), "role": "train"}
     if source == "https":
         server = FileServer()
         server.files = {f"/{name}": content for name, content in FILES.items()}
