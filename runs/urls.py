@@ -36,6 +36,8 @@ from workspaces.views import benchmark_copy, live_dataset
 from workspaces.views import dataset as registered_dataset
 from workspaces.views import pool as bound_pool
 
+GET_AND_POST = ("GET", "POST")
+
 urlpatterns = [
     *evidence,
     *policies,
@@ -48,7 +50,7 @@ urlpatterns = [
         name="workspace-archive",
         needs=Permission.ARCHIVE,
         kind=Kind.WORKSPACE,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "unarchive/",
@@ -56,21 +58,19 @@ urlpatterns = [
         name="workspace-unarchive",
         needs=Permission.ARCHIVE,
         kind=Kind.WORKSPACE,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("runs/", run_list.run_list, name="run-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/csv/", run_list.run_list_csv, name="run-list-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/compare/", compare.run_compare, name="run-compare", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/compare/csv/", compare.run_compare_csv, name="run-compare-csv", needs=Permission.VIEW, kind=Kind.RUN),
-    page("runs/launch/", launch.run_launch, name="run-launch", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
-    page(
-        "runs/cancel/", cancel.run_cancel_many, name="run-cancel-many", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("GET", "POST")
-    ),
+    page("runs/launch/", launch.run_launch, name="run-launch", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=GET_AND_POST),
+    page("runs/cancel/", cancel.run_cancel_many, name="run-cancel-many", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=GET_AND_POST),
     page("runs/<str:run>/", run.run_page, name="run", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/log/", log.run_log, name="run-log", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/metrics/csv/", metric.run_metric_csv, name="run-metric-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("runs/<str:run>/cancel/", run.run_cancel, name="run-cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
-    page("runs/<str:run>/lost/", run.run_lost, name="run-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
+    page("runs/<str:run>/lost/", run.run_lost, name="run-lost", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=GET_AND_POST),
     page("runs/<str:run>/retry/", run.run_retry, name="run-retry", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("POST",)),
     page(
         "runs/<str:run>/priority/",
@@ -78,26 +78,24 @@ urlpatterns = [
         name="run-priority",
         needs=Permission.MANAGE_QUEUE,
         kind=Kind.RUN,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
-    page("runs/<str:run>/move/", queue.run_move, name="run-move", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
+    page("runs/<str:run>/move/", queue.run_move, name="run-move", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=GET_AND_POST),
     page("sweeps/", sweep.sweep_list, name="sweep-list", needs=Permission.VIEW, kind=Kind.RUN),
-    page("sweeps/new/", sweep.sweep_new, name="sweep-new", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=("GET", "POST")),
+    page("sweeps/new/", sweep.sweep_new, name="sweep-new", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, methods=GET_AND_POST),
     page("sweeps/<str:sweep>/", sweep.sweep_page, name="sweep", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/<str:sweep>/csv/", sweep.sweep_csv, name="sweep-csv", needs=Permission.VIEW, kind=Kind.RUN),
     page("sweeps/<str:sweep>/stop/", sweep.sweep_stop, name="sweep-stop", needs=Permission.CANCEL_RUN, kind=Kind.RUN, methods=("POST",)),
     page("queue/", queue.queue, name="queue", needs=Permission.VIEW, kind=Kind.RUN),
-    page("queue/hold/", queue.queue_hold, name="queue-hold", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")),
-    page(
-        "queue/release/", queue.queue_release, name="queue-release", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=("GET", "POST")
-    ),
+    page("queue/hold/", queue.queue_hold, name="queue-hold", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=GET_AND_POST),
+    page("queue/release/", queue.queue_release, name="queue-release", needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, methods=GET_AND_POST),
     page(
         "queue/limit/",
         queue.queue_limit,
         name="queue-limit",
         needs=Permission.MANAGE_WORKSPACE,
         kind=Kind.WORKSPACE,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("failures/", failure.failure_list, name="failure-list", needs=Permission.VIEW, kind=Kind.RUN),
     page("failures/<str:failure>/", failure.failure, name="failure", needs=Permission.VIEW, kind=Kind.RUN),
@@ -121,7 +119,7 @@ urlpatterns = [
     ),
     page("overrides/", override.override_list, name="override-list", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT),
     page("exports/", export.export_list, name="export-list", needs=Permission.EXPORT, kind=Kind.WORKSPACE),
-    page("exports/new/", export.export_new, name="export-new", needs=Permission.EXPORT, kind=Kind.WORKSPACE, methods=("GET", "POST")),
+    page("exports/new/", export.export_new, name="export-new", needs=Permission.EXPORT, kind=Kind.WORKSPACE, methods=GET_AND_POST),
     page("exports/<str:export>/", export.export, name="export", needs=Permission.EXPORT, kind=Kind.WORKSPACE),
     page(
         "exports/<str:export>/download/",
@@ -171,7 +169,7 @@ urlpatterns = [
         name="benchmark-new",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.BENCHMARK,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "benchmarks/import/",
@@ -179,7 +177,7 @@ urlpatterns = [
         name="benchmark-import",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.BENCHMARK,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "benchmarks/<str:benchmark>/source/",
@@ -202,7 +200,7 @@ urlpatterns = [
         name="benchmark-public",
         needs=Permission.SHARE,
         kind=Kind.SHARE,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("benchmarks/<str:benchmark>/", benchmark.benchmark, name="benchmark", needs=Permission.VIEW, kind=Kind.BENCHMARK),
     page("benchmarks/<str:benchmark>/csv/", benchmark.benchmark_csv, name="benchmark-csv", needs=Permission.VIEW, kind=Kind.EVALUATION),
@@ -212,7 +210,7 @@ urlpatterns = [
         name="benchmark-edit",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.BENCHMARK,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "benchmarks/<str:benchmark>/contracts/new/",
@@ -220,7 +218,7 @@ urlpatterns = [
         name="contract-new",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.BENCHMARK,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("datasets/", dataset.dataset_list, name="dataset-list", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
@@ -229,7 +227,7 @@ urlpatterns = [
         name="dataset-new",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/import/",
@@ -237,7 +235,7 @@ urlpatterns = [
         name="dataset-croissant-new",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/croissant.json",
@@ -253,7 +251,7 @@ urlpatterns = [
         name="dataset-edit",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/origin/",
@@ -261,7 +259,7 @@ urlpatterns = [
         name="dataset-origin",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/egress/",
@@ -269,7 +267,7 @@ urlpatterns = [
         name="dataset-egress",
         needs=Permission.MANAGE_WORKSPACE,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/upload/",
@@ -277,7 +275,7 @@ urlpatterns = [
         name="dataset-upload",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/import/",
@@ -285,7 +283,7 @@ urlpatterns = [
         name="dataset-import-new",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/from-artifact/",
@@ -293,7 +291,7 @@ urlpatterns = [
         name="dataset-from-artifact",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/imports/<str:datasetimport>/",
@@ -308,7 +306,7 @@ urlpatterns = [
         name="dataset-live",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/windows/cut/",
@@ -316,7 +314,7 @@ urlpatterns = [
         name="dataset-window",
         needs=Permission.IMPORT_DATA,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/versions/<str:version>/check/",
@@ -332,7 +330,7 @@ urlpatterns = [
         name="verdict-overrule",
         needs=Permission.APPROVE,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "datasets/<str:dataset>/versions/<str:version>/reuse/",
@@ -340,7 +338,7 @@ urlpatterns = [
         name="version-reuse",
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("overlaps/<str:overlap>/", overlap.overlap, name="overlap", needs=Permission.VIEW, kind=Kind.DATASET),
     page(
@@ -358,21 +356,19 @@ urlpatterns = [
         kind=Kind.DATASET,
     ),
     page("budget/spend/", spend.spend_list, name="spend-list", needs=Permission.VIEW, kind=Kind.BUDGET),
-    page(
-        "budget/spend/new/", spend.spend_enter, name="spend-enter", needs=Permission.LAUNCH_RUN, kind=Kind.BUDGET, methods=("GET", "POST")
-    ),
+    page("budget/spend/new/", spend.spend_enter, name="spend-enter", needs=Permission.LAUNCH_RUN, kind=Kind.BUDGET, methods=GET_AND_POST),
     page(
         "budget/spend/<str:spend>/take-back/",
         spend.spend_take_back,
         name="spend-take-back",
         needs=Permission.LAUNCH_RUN,
         kind=Kind.BUDGET,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page("budget/burn/", burn.burn_page, name="burn", needs=Permission.VIEW, kind=Kind.BUDGET),
     page("budget/burn/csv/", burn.burn_csv, name="burn-csv", needs=Permission.VIEW, kind=Kind.BUDGET),
     page("pools/", bound_pool.pool_list, name="pool-list", needs=Permission.VIEW, kind=Kind.POOL),
-    page("pools/new/", bound_pool.pool_bind, name="pool-bind", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("GET", "POST")),
+    page("pools/new/", bound_pool.pool_bind, name="pool-bind", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=GET_AND_POST),
     page("pools/<str:pool>/", pool.pool, name="pool", needs=Permission.VIEW, kind=Kind.POOL),
     page("pools/<str:pool>/test/", pool.pool_test, name="pool-test", needs=Permission.MANAGE_POOL, kind=Kind.POOL, methods=("POST",)),
     page(
@@ -381,7 +377,7 @@ urlpatterns = [
         name="pool-change",
         needs=Permission.MANAGE_POOL,
         kind=Kind.POOL,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "pools/<str:pool>/unbind/",
@@ -389,7 +385,7 @@ urlpatterns = [
         name="pool-unbind",
         needs=Permission.MANAGE_POOL,
         kind=Kind.POOL,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
     page(
         "pools/<str:pool>/open/",
@@ -397,6 +393,6 @@ urlpatterns = [
         name="pool-open",
         needs=Permission.MANAGE_POOL,
         kind=Kind.POOL,
-        methods=("GET", "POST"),
+        methods=GET_AND_POST,
     ),
 ]
