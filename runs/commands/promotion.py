@@ -146,7 +146,7 @@ def _decide(
     if approves and decision is not None and reviewers_wanted(decision) and actor.user.pk == promotion.artifact.run.requested_by_id:
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
     found = _found_anew(promotion, read, decision, shut) if approves else None
-    current = found.content_hash if found else asked.content_hash
+    current = digest(found.content) if found else asked.content_hash
     status = requests.record_vote(
         event,
         approval=asked,
@@ -154,7 +154,7 @@ def _decide(
         approves=approves,
         comment=comment,
         current_hash=current,
-        content_now=content_of(found.candidate, found.facts) if found else None,
+        content_now=found.content if found else None,
         is_alone=is_alone,
     )
     if status == Approval.Status.APPROVED and found is not None:
@@ -227,7 +227,7 @@ def end_proposal(event: Draft, promotion_id: uuid.UUID, reason: str, *, decided_
 class _Found:
     candidate: Candidate
     facts: list[Fact]
-    content_hash: str
+    content: dict[str, Any]
     shut: list[Fact]
 
 
@@ -235,8 +235,9 @@ def _found_anew(promotion: Promotion, read: str | None, decision: Decision | Non
     """The gate's figures are those of the policy's decision while it passes: what was measured since makes a request void by shutting it."""
     candidate = candidate_of(promotion.artifact, promotion.name, read=read)
     facts = facts_of(candidate)
-    gate = shut or (gate_of(decision) if decision is not None else [])
-    return _Found(candidate, facts, digest(content_of(candidate, facts) | _gate_content(decision, gate)), shut)
+    now = {fact.key: fact for fact in shut}
+    gate = [now.get(fact.key, fact) for fact in gate_of(decision)] if decision is not None else []
+    return _Found(candidate, facts, _gate_content(decision, gate) | content_of(candidate, facts), shut)  # the gate's changes are told first
 
 
 def decision_behind(approval: Approval) -> Decision | None:

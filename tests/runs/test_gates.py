@@ -25,7 +25,7 @@ from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laborator
 from tests.runs.test_policy import approved, approver
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Approval, Benchmark
+from workspaces.models import Approval, Benchmark, Notification
 from workspaces.store import StoreDamaged
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -314,6 +314,8 @@ def test_a_gate_that_shuts_before_the_reviewer_decides_makes_the_request_void(la
         assert asked.status == "void"
         refused = Promotion.objects.get(pk=asked.subject_id)
         assert (refused.status, "No step back on the holdout" in refused.end_reason) == ("refused", True)
+        told = Notification.objects.filter(cause=Notification.Cause.APPROVAL_DECIDED, subject_id=asked.pk).latest("created_at")
+        assert "Gate, No step back on the holdout, verdict: was pass, is fail." in told.words
 
 
 def test_what_a_reviewer_refused_is_not_put_forward_again_and_whoever_may_no_longer_decide_counts_for_nothing(
