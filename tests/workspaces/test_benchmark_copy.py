@@ -198,8 +198,9 @@ def test_whoever_may_take_it_over_is_told_once_for_each_version_with_what_differ
     assert "A secret." not in answer.content.decode()
 
 
-def test_a_benchmark_of_ones_own_has_no_source(two: Two) -> None:
-    assert signed_in(two.owner).get("/workspaces/giver/benchmarks/open-table/source/difference/").status_code == 404
+def test_a_benchmark_of_ones_own_has_no_source_and_leads_to_its_page(two: Two) -> None:
+    answer = signed_in(two.owner).get("/workspaces/giver/benchmarks/open-table/source/difference/")
+    assert (answer.status_code, answer["Location"]) == (303, "/workspaces/giver/benchmarks/open-table/")
 
 
 def test_what_is_not_public_is_not_imported_and_its_own_is_no_copy(two: Two) -> None:

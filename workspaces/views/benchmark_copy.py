@@ -81,10 +81,10 @@ def benchmark_import(request: PageRequest) -> HttpResponseBase:
 
 
 def benchmark_source(request: PageRequest, benchmark: str) -> HttpResponseBase:
-    """What the source of a copy says now, beside what the copy says. Any other benchmark has no such page."""
+    """What the source of a copy says now, beside what the copy says. Any other benchmark has no source: it leads to its own page."""
     found = Benchmark.objects.find(benchmark)
     if not found.source:
-        raise NotFound("source")
+        return redirect("benchmark", request.workspace.slug, found.slug)
     context = {"benchmark": found, "difference": difference(found, current_contract(found.pk))}
     return render(request, "workspaces/benchmark_source.html", context)
 
