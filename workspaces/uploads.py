@@ -18,6 +18,7 @@ from workspaces.commands.blob import SentFile, StoredFile, receive_file, receive
 from workspaces.store import CHUNK
 from workspaces.units import size
 
+PIECE = 262_144  # read at once: memory of this size is used again, that of a MiB is fetched anew from the system for each piece
 CUT = "The upload was cut before its end. Nothing was kept; send it again."
 
 
@@ -43,7 +44,7 @@ def receive_body(request: HttpRequest, path: str, *, has_header: bool = True) ->
 def body_of(request: HttpRequest) -> Iterator[bytes]:
     """The raw body in pieces. Refuses one that is cut, after the pieces that came."""
     try:
-        while chunk := request.read(CHUNK):
+        while chunk := request.read(PIECE):
             yield chunk
     except UnreadablePostError as error:
         raise Refusal(CUT, field="file") from error
