@@ -1,7 +1,7 @@
 // Shortcuts: / search, ? this list, g h home, g r runs; a c r q on a request. Each has a link that does the same; the switch in the list turns them off (WCAG 2.1.4).
 const dialog = document.getElementById("keys");
 const toggle = dialog?.querySelector("[data-keys-switch]");
-let leader = 0;
+let leader = -Infinity; // when g was pressed; times count from the page’s load, so 0 would be just now
 
 const stored = () => {
   try {
@@ -20,7 +20,7 @@ function press(event) {
   if (!on || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || writing(event.target)) return;
   if (event.timeStamp - leader < 1500) {
     const address = { h: dialog?.dataset.home, r: dialog?.dataset.runs }[event.key];
-    leader = 0;
+    leader = -Infinity;
     if (address) {
       location.assign(address);
       return;
