@@ -11,6 +11,7 @@ from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run
 from runs.commands.policy import propose_version
 from runs.launch import LaunchRequest
+from runs.lifecycle import RunStatus
 from runs.models import Decision, Policy, Promotion, Run
 from workspaces import scope
 from workspaces.access import Actor
@@ -56,40 +57,38 @@ class Loop:
             document["action"]["choose"] = {"rule": "ucb1", "axes": {"learning_rate": [0.002, 0.004]}, "arms": 1}
         if entry is policies.PROMOTE:
             document["action"].pop("parameters")
-            document["gate"] = []
+            document["gate"] = [{"check": "score_gain", "at_least": 0}]
+        if entry is policies.NEXT_GAMES:  # whether the newest is promoted or not: it is the champion that plays
+            document["trigger"] = {"on": "evaluation_scored", "benchmark": plan.ARENA.slug, "agent": plan.ARENA_JUDGE.slug}
+            document["action"]["inputs"] = [{"promoted": policies.CHAMPION}]
         version = propose_version(
             actor=self._researcher, policy=Policy.objects.get(slug=entry.slug), document=document, reason=f"{self._generations} generations"
         )
         asked = Approval.objects.get(subject_id=version.pk)
         decide_approval(actor=self._approver, approval=asked, approves=True, comment="A drill", seen_hash=asked.content_hash)
 
-    def champions(self) -> Iterator[dict[str, Any]]:
-        """Each champion once it stands, its approval given here; ends with the last. Raises AssertionError where nothing happens for too long."""
+    def generations(self) -> Iterator[dict[str, Any]]:
+        """Each round of games, sweep and arena once its arena has ended, approvals given here; ends with the last. Raises AssertionError where
+        nothing happens for too long."""
         told, since = 0, time.monotonic()
         while told < self._generations:
             with scope.open_workspace(self._workspace.pk):
                 for asked in Approval.objects.filter(status=Approval.Status.PENDING, subject_type="promotion"):
-                    decide_approval(actor=self._approver, approval=asked, approves=True, comment="The newest", seen_hash=asked.content_hash)
-                rows = list(Promotion.objects.filter(decided_at__isnull=False).select_related("artifact__run").order_by("number"))
-                runs = Run.objects.count()
+                    decide_approval(actor=self._approver, approval=asked, approves=True, comment="It leads", seen_hash=asked.content_hash)
+                ended = Run.objects.filter(agent__slug=plan.ARENA_JUDGE.slug, status=RunStatus.SUCCEEDED).count()
+                champions, runs = Promotion.objects.filter(decided_at__isnull=False).count(), Run.objects.count()
                 assert time.monotonic() - since < STUCK_SECONDS, self._words()
-            for row in rows[told : self._generations]:
+            if ended > told:
                 told, since = told + 1, time.monotonic()
-                yield {
-                    "number": told,
-                    "artifact": row.artifact.name,
-                    "run": row.artifact.run.name,
-                    "trigger": row.artifact.run.trigger,
-                    "runs": runs,
-                }
-            time.sleep(1)
+                yield {"generation": told, "champions": champions, "runs": runs}
+            time.sleep(0.5)
 
     def checkpoints(self, place: Path) -> tuple[Path, Path]:
         """The first champion and the last, as files."""
         with scope.open_workspace(self._workspace.pk):
             rows = list(Promotion.objects.filter(decided_at__isnull=False).select_related("artifact__blob").order_by("number"))
             found = []
-            for name, row in (("first", rows[0]), ("last", rows[self._generations - 1])):
+            for name, row in (("first", rows[0]), ("last", rows[-1])):
                 path = place / f"{name}.npz"
                 path.write_bytes(b"".join(stored_content(row.artifact.blob)))
                 found.append(path)
@@ -100,7 +99,6 @@ class Loop:
         with scope.open_workspace(self._workspace.pk):
             others = Run.objects.exclude(name="first games").exclude(trigger="policy")
             assert not others.exists(), list(others.values_list("name", "trigger"))
-            assert not Decision.objects.filter(status=Decision.Status.FAILED).exists(), self._words()
             assert not recount(), "the ledger does not recount"
             assert verify_chain().is_whole
 

@@ -1,12 +1,12 @@
 """Generations of the Go laboratory by its own policies: `python tests/drills/generations.py [generations] [--report FILE]`, 20 where nothing is said.
 
-A whole installation under `manage.py up` makes autogo-main. The researcher proposes versions of its four policies that go on for so long and ask of
-a champion no more than to be the newest (as AlphaZero does: Silver et al., 2017); the approver lets them act, and says yes to each checkpoint that
-is put forward. Everything else, games, sweeps, arenas and the next games, the policies launch, from random weights and without a game of people.
+A whole installation under `manage.py up` makes autogo-main. The researcher proposes versions of its policies that go on for so long; the approver
+lets them act, and says yes to each checkpoint that is put forward since it leads in the arena. Everything else, games of the champion, sweeps,
+arenas and the next games, the policies launch, from random weights and without a game of people.
 
 Then, from the checkpoints alone: the last champion against the first at equal simulations; how often its search opens 5x5 in the centre, the move
 that wins the whole board (van der Werf, van den Herik and Uiterwijk, "Solving Go on small boards", 2003), over 20 search seeds with noise at the
-root; and what its policy head says of the empty board by itself. A line of JSON for each champion goes to the report.
+root; and what its policy head says of the empty board by itself. A line of JSON for each generation goes to the report.
 """
 
 import argparse
@@ -39,10 +39,13 @@ def main(generations: int, report: Path) -> None:
         loop = Loop(generations)
         loop.begin()
         with report.open("a") as file:
-            for champion in loop.champions():
-                file.write(json.dumps({**champion, "seconds": round(time.monotonic() - began)}) + "\n")
+            for one in loop.generations():
+                file.write(json.dumps({**one, "seconds": round(time.monotonic() - began)}) + "\n")
                 file.flush()
-                print(f"champion {champion['number']:3} after {time.monotonic() - began:6.0f} s, {champion['runs']} runs", flush=True)
+                seconds = time.monotonic() - began
+                print(
+                    f"generation {one['generation']:3} after {seconds:6.0f} s: {one['champions']} champions, {one['runs']} runs", flush=True
+                )
         first, last = loop.checkpoints(labsite.place)
         loop.verify()
         asked = [str(first), str(last), str(PLAYED), str(SEEDS)]
