@@ -1,5 +1,6 @@
 """The operators' console, `/console/`: people, groups, workspaces, engines, tokens, queues, health. It shows no workspace's content."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,9 +22,17 @@ from labsite.console_forms import (
     GroupMemberForm,
     PersonForm,
     PolicyForm,
+    RulesDecisionForm,
+    RulesForm,
     SiteRolesForm,
+    StopForm,
     WeightForm,
 )
+from runs.commands.site_rules import decide_rules, propose_rules, stop_policies
+from runs.policy.changes import changes, lines_of
+from runs.policy.document import BadPolicy
+from runs.policy.site import read_rules
+from runs.queries.site_rules import forecast
 from runs.queue import depths
 from workspaces import scope
 from workspaces.access import SiteRole, people_groups
@@ -34,7 +43,7 @@ from workspaces.commands.site_policy import set_site_policy
 from workspaces.commands.token import revoke_leaked_token
 from workspaces.commands.user import activate_user, create_user, deactivate_user, give_new_password, set_site_roles
 from workspaces.forms.refusal import show_refusal
-from workspaces.models import Engine, NotFound, SitePolicy
+from workspaces.models import Engine, NotFound, SitePolicy, SiteRules
 from workspaces.pages import PageRequest, redirect, site_page
 from workspaces.queries.site import counts, find_people, find_person, first_broken, live_tokens, site_events, workspace_rows
 from workspaces.queries.workspace import find_workspace
@@ -46,6 +55,7 @@ SECTIONS = (
     ("Workspaces", "console-workspace-list"),
     ("Engines", "console-engine-list"),
     ("Policy", "console-policy"),
+    ("Rules for policies", "console-rules"),
     ("Tokens", "console-token-list"),
     ("Record", "console-event-list"),
 )
@@ -236,6 +246,73 @@ def policy(request: PageRequest) -> HttpResponse:
     return _show(request, "console-policy", {"form": form}, status=status)
 
 
+# --- Rules for policies -------------------------------------------------------------------------------------------------------------------
+
+
+def rules(request: PageRequest) -> HttpResponse:
+    """GET shows what holds and what waits; POST with `check` says whom a document would touch, without it proposes."""
+    versions = list(SiteRules.objects.select_related("proposed_by", "decided_by").order_by("-number")[:50])
+    holding = next((row for row in versions if row.status == SiteRules.Status.ACTIVE), None)
+    waiting = next((row for row in versions if row.status == SiteRules.Status.PROPOSED), None)
+    initial = {"document": json.dumps((waiting or holding or SiteRules(document={})).document, indent=2, ensure_ascii=False)}
+    form, status, seen = RulesForm(request.POST if request.method == "POST" else None, initial=initial), 200, None
+    if request.method == "POST" and "check" in request.POST:
+        form.fields["reason"].required = False
+        status = 422
+        if form.is_valid():
+            try:
+                seen = forecast(read_rules(form.cleaned_data["document"]))
+                status = 200
+            except BadPolicy as fault:
+                form.add_error("document", list(fault.faults))
+    elif request.method == "POST":
+        status = _carry_out(request, form, propose_rules)
+        if not status:
+            messages.success(request, "The rules wait for another operator's decision.")
+            return redirect("console-rules")
+    return _rules(request, versions, form, status, seen=seen)
+
+
+def rules_decide(request: PageRequest, number: str) -> HttpResponse:
+    if not (number.isascii() and number.isdigit() and len(number) < 9):
+        raise NotFound("site rules")
+    form = RulesDecisionForm(request.POST)
+    if not form.is_valid():
+        raise Refusal("A comment has at most 1,000 characters.")
+    decide_rules(
+        actor=request.actor, number=int(number), approves=request.POST.get("approve") == "yes",
+        seen_hash=request.POST.get("seen", "")[:64], comment=form.cleaned_data["comment"],
+    )  # fmt: skip
+    return redirect("console-rules")
+
+
+def rules_stop(request: PageRequest) -> HttpResponse:
+    form = StopForm(request.POST)
+    if not form.is_valid():
+        raise Refusal("Say why, in at most 300 characters.")
+    stop_policies(actor=request.actor, reason=form.cleaned_data["reason"])
+    messages.success(request, "Every policy is stopped.")
+    return redirect("console-rules")
+
+
+def _rules(request: PageRequest, versions: list[SiteRules], form: RulesForm, status: int, *, seen: Any) -> HttpResponse:
+    holding = next((row for row in versions if row.status == SiteRules.Status.ACTIVE), None)
+    waiting = next((row for row in versions if row.status == SiteRules.Status.PROPOSED), None)
+    context = {
+        "form": form,
+        "versions": versions,
+        "holding": holding,
+        "waiting": waiting,
+        "lines": lines_of(holding.document) if holding else [],
+        "changes": changes(holding.document if holding else None, waiting.document) if waiting else [],
+        "seen": seen,
+        "stop": StopForm(),
+        "decision": RulesDecisionForm(),
+        "is_own": waiting is not None and waiting.proposed_by_id == request.user.pk,
+    }
+    return _show(request, "console-rules", context, status=status)
+
+
 def token_list(request: PageRequest) -> HttpResponse:
     rows, following = live_tokens(request.GET.get("after", "")[:64])
     return _show(request, "console-token-list", {"rows": rows, "next_cursor": following})
@@ -279,6 +356,9 @@ urlpatterns = [
     _page("engines/<str:engine>/accept/", engine_accept, "console-engine-accept", "POST"),
     _page("engines/<str:engine>/change/", engine_change, "console-engine-change", "POST"),
     _page("policy/", policy, "console-policy", "GET", "POST"),
+    _page("rules/", rules, "console-rules", "GET", "POST"),
+    _page("rules/stop/", rules_stop, "console-rules-stop", "POST"),
+    _page("rules/<str:number>/decide/", rules_decide, "console-rules-decide", "POST"),
     _page("tokens/", token_list, "console-token-list"),
     _page("tokens/<str:workspace>/<str:token>/revoke/", token_revoke, "console-token-revoke", "POST"),
     _page("record/", event_list, "console-event-list"),

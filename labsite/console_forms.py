@@ -1,7 +1,10 @@
 """Forms of the operators' console."""
 
+from typing import Any
+
 from django import forms
 
+from runs.forms.policy import read_json
 from workspaces.access import SiteRole
 from workspaces.commands.engine import MAX_WEIGHT
 from workspaces.models import Engine, User
@@ -74,6 +77,27 @@ class PolicyForm(forms.Form):
         help_text="A run that asks for more is refused. Empty: no limit of the installation.",
     )  # fmt: skip
     forbids_no_isolation = forms.BooleanField(required=False, label="Refuse runs on pools without isolation")
+
+
+class RulesForm(forms.Form):
+    """What the installation demands of every policy, as its document."""
+
+    document = forms.CharField(
+        max_length=20_000, label="Rules", widget=forms.Textarea(attrs={"rows": 14, "class": "code", "spellcheck": "false"}),
+        help_text="JSON: paused, forbidden_actions, forbidden_triggers, gates by action, acts_a_day and gpu_hours_a_week of one policy.",
+    )  # fmt: skip
+    reason = forms.CharField(max_length=1000, label="Why")
+
+    def clean_document(self) -> dict[str, Any]:
+        return read_json(self.cleaned_data["document"])
+
+
+class StopForm(forms.Form):
+    reason = forms.CharField(max_length=300, label="Why")
+
+
+class RulesDecisionForm(forms.Form):
+    comment = forms.CharField(max_length=1000, required=False, label="Comment", help_text="Needed where you refuse.")
 
 
 class EngineChangeForm(forms.Form):

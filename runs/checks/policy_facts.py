@@ -16,6 +16,7 @@ from runs.models import Artifact, Decision, Evaluation, PolicyVersion, Promotion
 from runs.policy.decide import Outcome
 from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
+from runs.policy.site import under
 from runs.queries.home_seeds import seed_lead
 from runs.queries.launch_request import prepare
 from runs.queries.lineage import Node
@@ -23,6 +24,7 @@ from runs.queries.lineage_edges import NodeKind
 from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
 from runs.queries.scoreboard import FINITE, best_first, scores_under
+from runs.queries.site_rules import site_facts
 from workspaces import ids
 from workspaces.audit import Refusal
 from workspaces.models import Agent, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit
@@ -38,6 +40,8 @@ MOST_ARTIFACTS, MOST_WINDOWS = 100, 200
 
 def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetime) -> Facts:
     """The facts of this instant. What cannot be found out stays None, what the document names and is not here becomes a problem."""
+    site = site_facts(version.policy_id, now)
+    policy = under(policy, site)
     problems = name_faults(policy)
     known: dict[str, Any] = {}
     if policy.does.startswith("launch") and not problems:
@@ -58,6 +62,7 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
         left_gpu_ms=min((row.free for row in week), default=None),
         waiting_runs=QueueItem.objects.count(),
         problems=tuple(problems),
+        site=site,
         **_history(version, week[0].starts_at if week else None),
         **known,
     )

@@ -25,6 +25,7 @@ from runs.policy.document import BadPolicy, Policy, read_policy
 from runs.policy.facts import Cause, Facts
 from runs.queries.policy import promotion_of
 from runs.queries.policy_cause import acting_versions, causes_of
+from runs.queries.site_rules import site_stop
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.notification import notify
@@ -78,6 +79,9 @@ def carry_out(actor: Actor, decision: Decision) -> None:
     asker = asker_of(version.proposed_by, version.token_id, job_id=actor.job_id)
     if asker is None:
         conclude_decision(actor=actor, decision=decision, failure="The token that proposed this version holds no longer.")
+        return
+    if stopped := site_stop():
+        conclude_decision(actor=actor, decision=decision, failure=stopped)
         return
     try:
         _act(asker, decision, policy)

@@ -1,7 +1,7 @@
 """One decision: a policy and the facts of an instant, and what comes of them. Pure, so that any version can be asked about any day that is kept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -13,6 +13,7 @@ from runs.policy.document import Policy
 from runs.policy.facts import Facts
 from runs.policy.gates import REVIEW
 from runs.policy.memory import LEAST, reading
+from runs.policy.site import site_lines
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
 
@@ -52,6 +53,18 @@ class Decided:
 
 
 def decide(policy: Policy, facts: Facts) -> Decided:
+    """What the policy says, and then what the rules of the site leave of it: they bar what it would do, and let nothing through."""
+    own = _decide(policy, facts)
+    if not facts.site:
+        return own
+    lines = site_lines(policy, facts, own.gpu_ms)
+    checks, shut = (*own.checks, *lines), [line for line in lines if line.verdict is not Verdict.PASS]
+    if own.outcome is not Outcome.ACTS or not shut:
+        return replace(own, checks=checks)
+    return replace(own, outcome=Outcome.BARRED, words=" ".join(in_the_way(shut)), checks=checks)
+
+
+def _decide(policy: Policy, facts: Facts) -> Decided:
     """Conditions and gate are always all looked at, so that a page shows every reason and not only the first."""
     conditions = [look(entry, facts) for entry in policy.conditions]
     gate = [look(entry, facts) for entry in policy.gate]

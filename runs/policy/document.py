@@ -118,7 +118,7 @@ def read_policy(document: Any) -> Policy:
     """Take a document, or raise BadPolicy with a sentence for each fault."""
     if not isinstance(document, Mapping):
         raise BadPolicy("A policy is a JSON object with a trigger and an action, and conditions, a gate and limits where it has them.")
-    faults = [_said(error) for error in islice(_validator().iter_errors(document), MAX_FAULTS)]
+    faults = [said_of(error) for error in islice(_validator().iter_errors(document), MAX_FAULTS)]
     if faults:
         raise BadPolicy(*dict.fromkeys(faults))
     policy = Policy(
@@ -170,7 +170,7 @@ def _validator() -> Draft202012Validator:
 
 
 def _trigger_faults(policy: Policy) -> list[str]:
-    faults = _named(f"trigger {policy.on}", policy.trigger, TRIGGERS[policy.on], skip="on")
+    faults = named_faults(f"trigger {policy.on}", policy.trigger, TRIGGERS[policy.on], skip="on")
     if policy.on == "schedule" and "every" not in policy.trigger:
         faults.append("trigger: a schedule says how often: every hour, day or week.")
     return faults
@@ -184,7 +184,7 @@ def _check_faults(policy: Policy) -> list[str]:
             if check is None:
                 faults.append(f"{place}, {number}: there is no check {entry['check'][:64]!r}; there are {', '.join(sorted(CHECKS))}.")
             else:
-                found = _named(f"{place}, {number}, {check.name}", entry, check.parameters, skip="check", needs=check.needs)
+                found = named_faults(f"{place}, {number}, {check.name}", entry, check.parameters, skip="check", needs=check.needs)
                 faults += found or [f"{place}, {number}, {check.name}: {fault}" for fault in check.faults(entry)]
     return faults
 
@@ -195,24 +195,26 @@ def _action_faults(policy: Policy) -> list[str]:
         return ["action promote: what is put forward is what an evaluation has measured, so its trigger is evaluation_scored."]
     if policy.does == "write_memory" and {"agent", "benchmark"} <= policy.action.keys():
         return ["action write_memory: an entry is about one agent or about one benchmark, not about both."]
-    faults = _named(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
+    faults = named_faults(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
     for number, entry in enumerate(policy.action.get("inputs", ()), start=1):
         kinds = sorted(entry.keys() & INPUTS.keys())
         if len(kinds) != 1:
             faults.append(f"action, input {number}: name one of {', '.join(INPUTS)}.")
             continue
-        faults += _named(f"action, input {number}", entry, {kinds[0]: SLUG, **INPUTS[kinds[0]]})
+        faults += named_faults(f"action, input {number}", entry, {kinds[0]: SLUG, **INPUTS[kinds[0]]})
     if "memory" in policy.action and policy.does == "launch_sweep":
-        faults += _named("action, memory", policy.action["memory"], MEMORY, needs=MEMORY_NEEDS)
+        faults += named_faults("action, memory", policy.action["memory"], MEMORY, needs=MEMORY_NEEDS)
     if not faults and "choose" in policy.action:
         choose = policy.action["choose"]
         rule = RULES[choose["rule"]]
-        faults += _named(f"rule {choose['rule']}", choose, rule.parameters, skip="rule", needs=rule.needs)
+        faults += named_faults(f"rule {choose['rule']}", choose, rule.parameters, skip="rule", needs=rule.needs)
         faults += [] if faults else rule.faults(choose)
     return faults
 
 
-def _named(place: str, given: Mapping[str, Any], allowed: Mapping[str, Any], *, skip: str = "", needs: tuple[str, ...] = ()) -> list[str]:
+def named_faults(
+    place: str, given: Mapping[str, Any], allowed: Mapping[str, Any], *, skip: str = "", needs: tuple[str, ...] = ()
+) -> list[str]:
     """Faults of names and values under one heading."""
     takes = f"it takes {', '.join(sorted(allowed))}" if allowed else "it takes nothing"
     faults = [f"{place}: {name[:64]!r} is not known here; {takes}." for name in given if name not in allowed and name != skip]
@@ -224,7 +226,7 @@ def _named(place: str, given: Mapping[str, Any], allowed: Mapping[str, Any], *, 
     return faults
 
 
-def _said(error: Any) -> str:
+def said_of(error: Any) -> str:
     place = ", ".join(str(part + 1 if isinstance(part, int) else part) for part in error.absolute_path) or "policy"
     if error.validator == "additionalProperties":
         known = error.schema["properties"]

@@ -46,6 +46,8 @@ class Facts:
     that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
     `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by the name of a
     check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave on the rest.
+    `site`: the rules of the installation that held (`version`, `document`) and how often the policy acted in 24 hours (`acted_lately`); empty where
+    there were none.
     """
 
     at: str
@@ -73,6 +75,7 @@ class Facts:
     problems: tuple[str, ...] = ()
     memory: dict[str, Any] | None = None
     gates: dict[str, Any] = field(default_factory=dict)
+    site: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {"form": FORM, **asdict(self)}

@@ -29,6 +29,7 @@ WITHOUT_WORKSPACE = {
     "workspaces.SiteEvent": "the installation's own record",
     "workspaces.SiteIdempotencyKey": "keys of site routes",
     "workspaces.SitePolicy": "what the installation demands of every run",
+    "workspaces.SiteRules": "what the installation demands of every policy",
     "workspaces.Installation": "epoch and fingerprints of the installation",
 }
 THIRD_PARTY = {"auth", "contenttypes", "sessions", "account", "guardian", "django_rq"}

@@ -18,7 +18,7 @@ from workspaces.models.objective import Objective
 from workspaces.models.pool import Engine, EngineSlot, EngineWeight, Pool
 from workspaces.models.secret import DataKey, Secret, SecretAgent, SecretBenchmark, SecretPool, SecretUse
 from workspaces.models.share import ShareGrant
-from workspaces.models.site_policy import SitePolicy
+from workspaces.models.site_policy import SitePolicy, SiteRules
 from workspaces.models.token import Token, TokenUse
 from workspaces.models.upload import Upload
 from workspaces.models.user import User
@@ -34,6 +34,6 @@ __all__ = [
     "LedgerAccount", "LedgerEntry", "Limit", "Membership", "NotFound", "Notification",
     "Objective", "Owned", "Pool", "Recount", "Row",
     "Secret", "SecretAgent", "SecretBenchmark", "SecretPool", "SecretUse",
-    "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "SitePolicy",
+    "ShareGrant", "SiteEvent", "SiteIdempotencyKey", "SitePolicy", "SiteRules",
     "Telemetry", "Token", "TokenUse", "Unit", "Upload", "User", "Withdrawal", "WithdrawnObject", "Workspace", "WorkspaceGroupPermission",
 ]  # fmt: skip
