@@ -14,6 +14,7 @@ from runs.policy.changes import changes
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.document import Policy as Document
 from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
+from runs.queries.policy_conflicts import conflict_faults
 from runs.queries.policy_names import name_faults, narrowing_faults
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -117,6 +118,8 @@ def decide_policy(
         raise Refusal("What is asked has changed since you looked; read it again before deciding.")
     version = _locked_version(asked.subject_id)
     event.details |= {"policy": version.policy.slug, "version": version.number}
+    if approves:
+        _hold_against_the_rest(version)
     status = requests.record_vote(
         event,
         approval=asked,
@@ -204,10 +207,18 @@ def _read(policy: Policy, document: Any) -> Document:
         read = read_policy(document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults, field="document") from fault
-    faults = [*name_faults(read), *narrowing_faults(policy, read)]
+    faults = [*name_faults(read), *narrowing_faults(policy, read), *conflict_faults(policy, read)]
     if faults:
         raise Refusal(*faults, field="document")
     return read
+
+
+def _hold_against_the_rest(version: PolicyVersion) -> None:
+    """Other policies may have come to act since it was proposed; what contradicts them now is not approved."""
+    with suppress(BadPolicy):  # it is void or fails, which is said elsewhere
+        faults = conflict_faults(version.policy, read_policy(version.document))
+        if faults:
+            raise Refusal(*faults)
 
 
 def _let_act(event: Draft, version: PolicyVersion, by: User) -> None:

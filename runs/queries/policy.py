@@ -103,10 +103,16 @@ def trouble(policy: Policy, acting: PolicyVersion | None, newest: list[Decision]
         return ""
     own = [decision for decision in newest if decision.version_id == acting.pk]
     if own and own[0].status == Decision.Status.FAILED:
-        return f"Its last decision failed: {own[0].failure or own[0].words}"
+        return f"Its last decision failed: {own[0].failure or own[0].words} Propose a version that names what is here, or pause it."
     acted = [decision.outcome == Outcome.ACTS for decision in own]
     if len(acted) == FLAPPING and all(one != other for one, other in itertools.pairwise(acted)):
-        return f"It acted every other time in its last {FLAPPING} decisions; its conditions may undo each other."
+        return (
+            f"It acted every other time in its last {FLAPPING} decisions; its conditions may undo each other. "
+            "Propose a version with a cooldown, or pause it."
+        )
+    held = [decision.outcome == Outcome.LIMITED for decision in own]
+    if len(held) == FLAPPING and all(held):
+        return f"Its limits held it back in each of its last {FLAPPING} decisions: {own[0].words} Propose a version that allows more, or retire it."
     since = max(instant for instant in (acting.decided_at, policy.status_at, acting.created_at) if instant is not None)
     if not any(acted) and timezone.now() - since > timedelta(days=STANDS_STILL_DAYS):
         asked = "did nothing each time that it was asked lately" if acted else "has never been asked"

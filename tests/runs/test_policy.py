@@ -249,7 +249,7 @@ def test_a_policy_acts_under_the_rights_that_its_proposer_has_at_that_moment(lab
 
 def test_pausing_leaves_out_what_happens_meanwhile(laboratory: Laboratory) -> None:
     with laboratory.opened():
-        policy = approved(laboratory, DOCUMENT | {"trigger": {"on": "run_ended"}, "conditions": [], "limits": {}})
+        policy = approved(laboratory, DOCUMENT | {"trigger": {"on": "run_ended"}, "conditions": [], "limits": {"decisions": 50}})
         pause_policy(actor=laboratory.owner, policy=policy, reason="A look first")
         run = launch(laboratory, parameters={"rate": 0.1, "epochs": 1})
     drive(laboratory, run)
