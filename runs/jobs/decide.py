@@ -6,7 +6,7 @@ between, or runs twice, decides nothing twice and launches nothing twice.
 
 import uuid
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
@@ -15,6 +15,7 @@ from runs.commands.decision import conclude_decision, record_decision
 from runs.commands.memory import Said, write_policy_memory
 from runs.commands.promotion import propose_promotion
 from runs.commands.sweep import create_sweep
+from runs.eligibility import Verdict
 from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
 from runs.jobs.asker import asker_of
@@ -33,6 +34,7 @@ from workspaces.models import NotFound, Notification
 from workspaces.queries.workspace import is_archived
 from workspaces.thresholds import stewards
 
+PATIENCE = timedelta(minutes=10)
 AT_ONCE = 20  # causes of one policy in one look; the bell is rung again for the rest
 
 
@@ -60,14 +62,24 @@ def ask(actor: Actor, version: PolicyVersion, now: datetime) -> None:
     for cause in causes:
         with Asking() as asking:
             facts = answered(policy, facts_for(version, policy, cause, timezone.now()), asking)
+        decided = decide(policy, facts)
+        if _may_yet_be_told(decided, cause, now):
+            continue
         try:
-            decision = record_decision(actor=actor, version=version, cause=cause, facts=facts, decided=decide(policy, facts))
+            decision = record_decision(actor=actor, version=version, cause=cause, facts=facts, decided=decided)
         except Refusal:
             return  # decided meanwhile, or it acts no more
         if decision.stops:
             return
         with suppress(Refusal):
             carry_out(actor, decision)
+
+
+def _may_yet_be_told(decided: Decided, cause: Cause, now: datetime) -> bool:
+    """Is it only that the gate cannot tell yet, as where data is still held against a holdout? Then the cause is asked about again, for a while."""
+    if decided.outcome is not Outcome.BARRED or cause.at is None or now - cause.at > PATIENCE:
+        return False
+    return not any(fact.verdict is Verdict.FAIL for fact in decided.checks)
 
 
 def carry_out(actor: Actor, decision: Decision) -> None:

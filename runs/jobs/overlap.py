@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.commands.overlap import Finding, record_index, record_overlap
+from runs.commands.policy_bell import ring_policies
 from runs.jobs.job import job
 from runs.jobs.reading_process import ask
 from runs.models import RecordIndex
@@ -41,6 +42,8 @@ def check_overlap(actor: Actor, workspace_id: uuid.UUID) -> None:
     else:
         compare_pairs(actor, pairs_to_compare(PAIRS))
     ring("check_overlap", subject=workspace_id)
+    if not has_work():
+        ring_policies()  # a gate may have waited for it
 
 
 def read_version(actor: Actor, version: DatasetVersion) -> RecordIndex:

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 FORM = 1  # raised when what is kept changes its meaning
@@ -10,11 +11,12 @@ FORM = 1  # raised when what is kept changes its meaning
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a policy is asked about: a row of `type`, an instant of its schedule, or a person's asking."""
+    """What a policy is asked about: a row of `type`, an instant of its schedule, or a person's asking. `at`: when a row's cause arose."""
 
     type: str
     id: uuid.UUID
     label: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def causes_of(version: PolicyVersion, trigger: dict[str, Any], now: datetime, *,
         return []
     kind, rows, order = looks(trigger, since)
     asked = Decision.objects.filter(policy=version.policy_id, cause_type=kind, cause_id=OuterRef("pk"))
-    return [Cause(kind, row.pk, _label(row)) for row in rows.exclude(Exists(asked)).order_by(order, "pk")[:limit]]
+    return [Cause(kind, row.pk, _label(row), getattr(row, order)) for row in rows.exclude(Exists(asked)).order_by(order, "pk")[:limit]]
 
 
 def _named(trigger: dict[str, Any], **fields: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from runs.commands.approval import decide_approval
 from runs.commands.decision import decide_now
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
+from runs.jobs import decide as decide_job
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
 from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
@@ -18,8 +20,8 @@ from runs.policy.facts import facts_from
 from runs.queries.policy import failing
 from tests.factories import make_member
 from tests.factories_pages import HOSTILE, client_of
-from tests.factories_promotions import make_candidate
-from tests.factories_registry import make_agent_version
+from tests.factories_promotions import check_overlaps, make_candidate
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.factories_submissions import finish
 from workspaces.access import Actor
@@ -334,3 +336,37 @@ def test_what_is_measured_twice_is_put_forward_once_and_a_person_decides(laborat
         assert (last.outcome, Promotion.objects.count()) == ("barred", 1), "0.02 ahead where 0.05 are asked for"
     page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{judged[0].pk.hex}/").content.decode()
     assert promotion.public_id in page
+
+
+def test_what_a_gate_cannot_tell_yet_is_asked_again_and_not_decided_for_good(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data is held against the holdouts by a job, perhaps a minute after a score came: that minute must not cost the candidate its chance."""
+    document = {
+        "trigger": {"on": "evaluation_scored", "benchmark": "accuracy"},
+        "gate": [{"check": "contamination"}],
+        "action": {"do": "promote", "name": "champion"},
+    }
+
+    def judged(name: str) -> None:
+        make_dataset_version(laboratory.owner, f"kept-from-{name}", role="holdout", content=name.encode())
+        finish(launch(laboratory, agent="judge", artifacts=(model.pk.hex,), datasets=(), name=name), 0.8)
+
+    with laboratory.opened():
+        approved(laboratory, document, slug="put-forward")
+        make_agent_version(laboratory.owner, "judge", code=b"print('judge')\n", kind="evaluate")
+        model = make_candidate(laboratory)
+        judged("first")
+    tick(laboratory)
+    with laboratory.opened():
+        assert not Decision.objects.exists(), "nobody can tell yet, so nothing is decided"
+        check_overlaps()
+    tick(laboratory)
+    with laboratory.opened():
+        assert Decision.objects.get().outcome == "acts"
+        model = make_candidate(laboratory, content=b"other weights")
+        judged("second")
+    monkeypatch.setattr(decide_job, "PATIENCE", timedelta(0))
+    tick(laboratory)
+    with laboratory.opened():
+        assert Decision.objects.latest("number").outcome == "barred", "but not for ever"

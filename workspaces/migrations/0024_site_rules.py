@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('workspaces', '0021_policy'),
+        ('workspaces', '0023_source_moved'),
     ]
 
     operations = [
