@@ -68,7 +68,7 @@ def give_packages(python: Path) -> None:
     shutil.copytree(tested, here, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns("pip", "tests", "__pycache__"))
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(700)
 def test_every_command_of_both_tutorials(started: Started) -> None:
     wanted = blocks()
     assert len(wanted) >= 12

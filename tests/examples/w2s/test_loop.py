@@ -29,8 +29,8 @@ from workspaces.access import Actor, rights_of
 from workspaces.audit import Refusal
 from workspaces.models import Approval, Contract, DatasetPiece, DatasetVersion, Engine, Installation, Notification, User, Workspace
 
-pytestmark = [pytest.mark.pool, pytest.mark.django_db(transaction=True), pytest.mark.timeout(200)]
-SECONDS = 85
+pytestmark = [pytest.mark.pool, pytest.mark.django_db(transaction=True), pytest.mark.timeout(700)]
+SECONDS = 240  # a bound, not a target: two processes share the machine
 
 
 @pytest.fixture
