@@ -21,7 +21,7 @@ from tests.factories_runs import Laboratory, dispatch, watch
 from workspaces.access import Actor
 from workspaces.models import Approval, Engine, Installation, User, Workspace
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("local_python"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("local_python"), pytest.mark.timeout(700)]
 QUICK = {"games": 16, "games_per_piece": 8, "simulations": 8}
 SMALL: dict[str, dict[str, Any]] = {
     policies.NEXT_SWEEP.slug: {"epochs": 3, "match_games": 8, "simulations": 8},
@@ -84,7 +84,7 @@ def test_two_generations_run_by_themselves_and_each_run_leads_back_to_what_it_re
                 benchmark=plan.FAST_LEARNING.slug, agent=plan.SELFPLAY_WORKER.slug, parameters=QUICK, seed=1, name="first games", reason="A start"
             ),
         )  # fmt: skip
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while True:
         turn(laboratory, approver)
         with laboratory.opened():
