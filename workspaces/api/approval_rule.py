@@ -3,20 +3,21 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from django.conf import settings
 from ninja import Schema
 from pydantic import Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Body, Line
+from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.approval_rule import LONGEST_HOURS, MOST_APPROVERS, set_rule
 from workspaces.commands.delegation import end_delegation
 from workspaces.models import Delegation, NotFound
 from workspaces.queries.approval_rule import Rule, rule_of, rules
 from workspaces.queries.approval_talk import delegations_of
+from workspaces.queries.paging import in_order, newest_first
 
 routes = Routes("approvals")
-MOST = 100
 
 
 class RuleIn(Body):
@@ -36,6 +37,7 @@ class RuleOut(Schema):
 
 class RuleList(Schema):
     items: list[RuleOut]
+    next: str | None
 
 
 class DelegationOut(Schema):
@@ -50,12 +52,14 @@ class DelegationOut(Schema):
 
 class DelegationList(Schema):
     items: list[DelegationOut]
+    next: str | None
 
 
 @routes.get("/approval-rules", needs=Permission.VIEW, kind=Kind.APPROVAL, response=RuleList)
-def list_rules(request: ApiRequest) -> Any:
-    """The rule of every kind of request."""
-    return {"items": [_rule_out(rule) for rule in rules()]}
+def list_rules(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> Any:
+    """The rule of every kind of request, by the kind's name."""
+    page = in_order(rules(), lambda rule: (rule.kind,), cursor=cursor, size=limit)
+    return {"items": [_rule_out(rule) for rule in page.items], "next": page.next}
 
 
 @routes.post("/approval-rules/{kind}", needs=Permission.MANAGE_WORKSPACE, kind=Kind.APPROVAL, response=RuleOut)
@@ -66,10 +70,11 @@ def post_rule(request: ApiRequest, kind: str, body: RuleIn) -> Any:
 
 
 @routes.get("/delegations", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationList)
-def list_delegations(request: ApiRequest) -> Any:
+def list_delegations(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> Any:
     """Those that one gave and those by which one decides for others, the newest first. They are given on a page: a token names nobody."""
-    found = delegations_of(request.actor.user)[:MOST] if request.actor.user is not None else []
-    return {"items": [_delegation_out(row) for row in found]}
+    rows = delegations_of(request.actor.user) if request.actor.user is not None else Delegation.objects.none()
+    page = newest_first(rows, cursor=cursor, size=limit)
+    return {"items": [_delegation_out(row) for row in page.items], "next": page.next}
 
 
 @routes.post("/delegations/{delegation}/end", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationOut)
