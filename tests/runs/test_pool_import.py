@@ -237,7 +237,7 @@ def test_links_that_are_swapped_under_the_reader_lead_nowhere(tmp_path: Path) ->
 
     swapper = threading.Thread(target=swap)
     swapper.start()
-    seen = set()
+    seen: set[bytes] = set()
     try:
         for count in range(200_000):  # the reader may meet the folder aside for as long as it is not interrupted
             if count >= 2000 and seen:
