@@ -12,6 +12,7 @@ from django.db.models import Max
 from labsite.examples.ground import NotReady
 from labsite.examples.w2s import bundles, make, plan, rounds
 from runs.models import Run
+from tests.examples.pool import linked_python
 from tests.factories import make_user
 from workspaces import scope
 from workspaces.access import Actor
@@ -44,14 +45,8 @@ def people(db: None) -> tuple[Actor, User, User]:
 @pytest.fixture
 def python_of_runs(pool_python: str) -> Iterator[None]:
     """Runs find their Python below the folder of runs, which is this test's own."""
-    link = Path(settings.LABSITE_RUNS) / "python"
-    made = not link.exists()
-    if made:
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(Path(pool_python).parent.parent)
-    yield
-    if made:
-        link.unlink()
+    with linked_python(settings.LABSITE_RUNS, pool_python):
+        yield
 
 
 def set_up(people: tuple[Actor, User, User], python: str, said: list[str], *, as_root: bool = False) -> WorkspaceRow:
