@@ -58,19 +58,20 @@ ACTED_UPON: dict[type[Event], str] = {
 Take = Callable[[Watch, Attempt, bytes, Redactor], int]  # how much of a piece was taken in
 
 
-def read_metrics(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
-    """Take in what metrics.jsonl has gained; True where nothing more is there now. `to_end`: it has ended, its last line may have no end."""
-    return _follow(place, attempt, "metrics", _take_metrics, to_end)
+def read_metrics(place: Pool, attempt: Attempt, watch: Watch, *, to_end: bool = False) -> bool:
+    """Take in what metrics.jsonl has gained since `watch` was read; True where nothing more is there now. `to_end`: it has ended, its last
+    line may have no end."""
+    return _follow(place, attempt, watch, "metrics", _take_metrics, to_end)
 
 
-def read_events(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
+def read_events(place: Pool, attempt: Attempt, watch: Watch, *, to_end: bool = False) -> bool:
     """Take in what events.jsonl has gained; as `read_metrics`."""
-    return _follow(place, attempt, "events", _take_events, to_end)
+    return _follow(place, attempt, watch, "events", _take_events, to_end)
 
 
-def read_samples(place: Pool, attempt: Attempt, *, to_end: bool = False) -> bool:
+def read_samples(place: Pool, attempt: Attempt, watch: Watch, *, to_end: bool = False) -> bool:
     """Take in what the launcher has measured since; as `read_metrics`. Where nothing was measured there are no points."""
-    return _follow(place, attempt, "samples", _take_samples, to_end)
+    return _follow(place, attempt, watch, "samples", _take_samples, to_end)
 
 
 def add_points(run: Run, points: list[Point], *, attempt_number: int) -> int:
@@ -156,10 +157,11 @@ def is_too_deep(value: object) -> bool:
     return True
 
 
-def _follow(place: Pool, attempt: Attempt, name: str, take: Take, to_end: bool) -> bool:
+def _follow(place: Pool, attempt: Attempt, known: Watch, name: str, take: Take, to_end: bool) -> bool:
     workspace, redactor = scope.current_id().hex, None
-    for _ in range(MAX_PIECES):
-        [known] = kept_query.rows(Watch, attempt=attempt)
+    for piece in range(MAX_PIECES):
+        if piece:
+            [known] = kept_query.rows(Watch, attempt=attempt)
         offset = getattr(known, f"{name}_offset")
         chunk, fault = b"", ""
         if offset >= MAX_FILE_BYTES:

@@ -90,12 +90,21 @@ def _spans(window: Any, now: Any) -> "QuerySet[Any, Any]":
     return opened.order_by("pk").values_list("starts_at", "ends_at")[:1]
 
 
-def lock_ledger() -> Workspace:
+def lock_ledger(event: Draft | None = None) -> Workspace:
     """Lock the ledger of the open workspace until the command commits. The workspace's own row stands for it; `no_key` leaves those in
-    peace who only add rows that point at the workspace."""
+    peace who only add rows that point at the workspace. A command's `event` remembers that it holds the lock, which is asked for once."""
+    if event is not None and event.ledger is not None:
+        return event.ledger
     workspace: Workspace
-    [workspace] = kept_query.ask(_ledger, key=scope.current_id())
+    [[workspace]] = kept_query.ask_together([ledger_lock()])
+    if event is not None:
+        event.ledger = workspace
     return workspace
+
+
+def ledger_lock() -> kept_query.Question:
+    """What `lock_ledger` asks, for one who asks for more behind the lock in the same round trip; its answer is the workspace's row."""
+    return kept_query.Question(_ledger, (), {"key": scope.current_id()})
 
 
 def _ledger(key: Any) -> "QuerySet[Workspace]":
@@ -132,7 +141,7 @@ def _by_window(rows: "Iterable[LedgerAccount]") -> dict[str, Accounts]:
 
 def open_window(event: Draft, unit: str, window: str, now: datetime) -> Accounts:
     """The accounts of the window that `now` lies in, locked; made and funded at first use."""
-    workspace = lock_ledger()
+    workspace = lock_ledger(event)
     span = window_at(workspace, window, now)
     accounts = locked(unit, window, span.starts_at)
     if accounts is not None:
@@ -171,7 +180,7 @@ def transfer(
     """Take `amount` from the debit and give it to the credit, with its entry. Both are locked; nothing happens for 0."""
     if amount == 0:
         return
-    event.changing(debit, credit)
+    event.changing(debit, credit, as_read=True)
     debit.balance -= amount
     credit.balance += amount
     entry = LedgerEntry(debit=debit, credit=credit, amount=amount, act=act, run_id=run_id, run_label=run_label[:200], reason=reason[:1000])

@@ -88,15 +88,17 @@ class Draft:
     reason: str = ""
     subjects: list[Subject] = field(default_factory=list)  # each row once, with its hash before the command touched it
     about: models.Model | None = None  # what the event is about, where it is not the first thing that changed
+    ledger: Workspace | None = None  # the workspace's row, once this command holds the ledger's lock (workspaces/accounts.py)
 
     def created(self, *rows: models.Model) -> None:
         self.subjects.extend(Subject(row=row, before_hash="") for row in rows)
 
-    def changing(self, *rows: models.Model) -> None:
-        """Call before the change: remembers the row's hash."""
+    def changing(self, *rows: models.Model, as_read: bool = False) -> None:
+        """Call before the change: remembers the row's hash. `as_read`: this transaction has read the rows under their locks, and they are as
+        they were read, so that the database need not be asked for them again."""
         places = self._places()
         fresh = [row for row in rows if (type(row), row.pk) not in places]
-        hashes = row_hashes(fresh)
+        hashes = {row.pk: read_hash(row) for row in fresh} if as_read else row_hashes(fresh)
         self.subjects.extend(Subject(row=row, before_hash=hashes.get(row.pk, "")) for row in fresh)
 
     def deleting(self, *rows: models.Model) -> None:
@@ -113,17 +115,18 @@ class Draft:
         """Set and save fields of one row, remembering before and after in the details."""
         self.change_together((row, values))
 
-    def change_together(self, *changes: tuple[models.Model, Mapping[str, Any]]) -> None:
-        """As `change`, of several rows in one round trip."""
+    def change_together(self, *changes: tuple[models.Model, Mapping[str, Any]], beside: kept_write.Writes | None = None) -> None:
+        """As `change`, of several rows in one round trip; or put `beside` other writes, which the caller sends."""
         self.changing(*(row for row, _ in changes))
-        writes = kept_write.Writes()
+        writes = kept_write.Writes() if beside is None else beside
         for row, values in changes:
             before = {name: getattr(row, name) for name in values}
             for name, value in values.items():
                 setattr(row, name, value)
             writes.update(row, list(values))
             self.note(row, {name: (before[name], value) for name, value in values.items()})
-        writes.send()
+        if beside is None:
+            writes.send()
 
     def note(self, row: models.Model, changed: Mapping[str, tuple[Any, Any]]) -> None:
         """Keep what fields of a row were before and are after, under `changed` and the row's own name: `{"run run_x": {"status": [a, b]}}`.
@@ -299,6 +302,11 @@ def payload_hash(salt: str, body: Any) -> str:
 def row_hash(row: models.Model) -> str:
     """SHA-256 of a row as the database holds it now; empty where the row is gone."""
     return row_hashes([row]).get(row.pk, "")
+
+
+def read_hash(row: models.Model) -> str:
+    """As `row_hash`, of a row that is as it was read."""
+    return digest({field.attname: plain(getattr(row, field.attname)) for field in row._meta.concrete_fields})
 
 
 def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:

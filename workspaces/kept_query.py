@@ -6,7 +6,7 @@ which `Key("name")` stands for every value that differs from one request to the 
 
 import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -176,17 +176,15 @@ def rows(
     """Rows of a model whose columns have these values, as `filter(**lookups)` finds them: a kept query without a function of its own. Rows are
     given as rows or as keys; nothing is looked for by None (`…__isnull` is a look-up like any). `locks` names what is locked, "self" and
     related rows."""
-    return _found(model, _Form(related, order_by, locks, limit), lookups)
+    found: list[M] = ask_together([question(model, related=related, order_by=order_by, locks=locks, limit=limit, **lookups)])[0]
+    return found
 
 
-def first(
-    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
-) -> "M | None":  # fmt: skip
-    """The first of `rows`, None where there is none."""
-    return next(iter(_found(model, _Form(related, order_by, locks, 1), lookups)), None)
-
-
-def _found(model: "type[M]", form: _Form, lookups: Mapping[str, Any]) -> "list[M]":
+def question(
+    model: "type[Model]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (),
+    limit: int | None = None, **lookups: Any,
+) -> Question:  # fmt: skip
+    """What `rows` asks, for `ask_together`."""
     fixed = tuple((name, value) for name, value in lookups.items() if name.endswith("__isnull"))
     values = {
         name.removesuffix("__in"): [*value] if name.endswith("__in") else getattr(value, "pk", value)
@@ -195,8 +193,14 @@ def _found(model: "type[M]", form: _Form, lookups: Mapping[str, Any]) -> "list[M
     }
     if None in values.values():
         raise TypeError("Nothing equals NULL; look for `…__isnull`.")
-    found: list[M] = ask(_filtered, model, replace(form, fixed=fixed), **values)
-    return found
+    return Question(_filtered, (model, _Form(related, order_by, locks, limit, fixed)), values)
+
+
+def first(
+    model: "type[M]", *, related: tuple[str, ...] = (), order_by: tuple[str, ...] = (), locks: tuple[str, ...] = (), **lookups: Any
+) -> "M | None":  # fmt: skip
+    """The first of `rows`, None where there is none."""
+    return next(iter(rows(model, related=related, order_by=order_by, locks=locks, limit=1, **lookups)), None)
 
 
 def _filtered(model: Any, form: _Form, **values: Any) -> "QuerySet[Any, Any]":

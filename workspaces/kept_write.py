@@ -64,9 +64,14 @@ class Writes:
         key = row._meta.pk
         self._put(_update_sql(type(row), fields), [*values, key.get_db_prep_save(row.pk, connection)], take)
 
-    def then(self, sql: str) -> None:
-        """One more statement, without values and without an answer."""
-        self._put(sql, [], lambda _: None)
+    def delete(self, model: type[models.Model], name: str, value: Any) -> None:
+        """Remove the rows of a model that nothing points at, by the value of one field; there may be none."""
+        field: Any = model._meta.get_field(name)
+        self._put(_delete_sql(model, field), [field.get_db_prep_value(value, connection)], lambda _: None)
+
+    def then(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """One more statement, without an answer."""
+        self._put(sql, list(values), lambda _: None)
 
     def send(self) -> None:
         """Send what was put in, all of it or, where one fails, nothing that lasts: the transaction is over then."""
@@ -120,6 +125,12 @@ def _insert_sql(model: type[models.Model], given: tuple[tuple[bool, ...], ...], 
     rows = ", ".join(f"({', '.join('DEFAULT' if is_default else '%s' for is_default in one)})" for one in given)
     answer = f" RETURNING {', '.join(quote(field.column) for field in told)}" if told else ""
     return f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES {rows}{answer}"  # noqa: S608  # names of ours
+
+
+@cache
+def _delete_sql(model: type[models.Model], field: Any) -> str:
+    quote = connection.ops.quote_name
+    return f"DELETE FROM {quote(model._meta.db_table)} WHERE {quote(field.column)} = %s"  # noqa: S608  # names of ours
 
 
 @cache

@@ -35,7 +35,7 @@ def reserve(event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_labe
     DoesNotFit then, ValueError for a negative amount.
     """
     _not_negative(amount)
-    lock_ledger()
+    lock_ledger(event)
     limits = limits_of(unit)
     per_run = limits.stop(Limit.Window.RUN)
     if per_run is not None and amount > per_run:
@@ -79,7 +79,6 @@ def settle(
         )
         if amount
     ]
-    event.changing(*{account.pk: account for debit, credit, _, _ in moves for account in (debit, credit)}.values())
     for debit, credit, amount, act in moves:
         transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
     note_crossings(event, held)
@@ -89,7 +88,7 @@ def settle(
 def enter(event: Draft, *, unit: str, amount: int, when: datetime, run_id: uuid.UUID | None, run_label: str, reason: str) -> None:
     """Enter what was spent beside labsite in the windows of `when`; below 0 takes back what was entered so. It has happened, so no limit
     refuses it. Raises Refusal where more would be taken back than is spent there."""
-    lock_ledger()
+    lock_ledger(event)
     limits = limits_of(unit)
     windows = _windows(event, unit, when, limits)
     for accounts in windows:
@@ -165,7 +164,7 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
 
     A run that crossed into the month counts as spent in it where it was settled in it; what was entered from outside, where it was spent.
     """
-    span = window_at(lock_ledger(), Limit.Window.MONTH, now)
+    span = window_at(lock_ledger(event), Limit.Window.MONTH, now)
     if locked(unit, Limit.Window.MONTH, span.starts_at) is not None:
         return
     month = open_window(event, unit, Limit.Window.MONTH, now)
@@ -215,7 +214,7 @@ def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime, limits:
 def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_start: datetime | None) -> list[Accounts]:
     """Accounts that hold the run's reservation by its own entries, locked, the week's first. Where nothing was promised: those of
     `window_start`."""
-    lock_ledger()
+    lock_ledger(event)
     _not_negative(reserved)
     held: dict[tuple[str, datetime], int] = {}
     for amount, debit, taken_at, credit, given_at, window in kept_query.ask(_moves, run_id=run_id, unit=unit):

@@ -2,12 +2,12 @@
 
 What its run becomes of it is in `runs/commands/ending.py`."""
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
@@ -21,7 +21,7 @@ from runs.queries.start import Grounds, conditions, rooms, with_grounds
 from runs.start import Waits
 from workspaces import ids, kept_query, kept_write, ledger, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.accounts import lock_ledger
+from workspaces.accounts import ledger_lock
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.commands.secret import forget_values
@@ -31,6 +31,9 @@ from workspaces.verbs import Verb
 
 FIRST_FENCE = 1  # of the lease that whoever claims a run has of its attempt
 FREED = {"lease_until": None, "lease_holder": "", "lease_fence": F("lease_fence") + 1}  # whoever held it so far has nothing more to say
+# A lease runs by the database's clock.
+_LEASE = f"""
+    UPDATE {Watch._meta.db_table} SET lease_until = statement_timestamp() + make_interval(secs => %s) WHERE id = %s"""  # noqa: S608  # a name of ours
 
 
 class NotYet(Refusal):
@@ -45,6 +48,16 @@ class TakenOver(Refusal):
     """Whoever says this held the attempt once; another one holds it by now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """An attempt, its run, and what ends with it, under their locks. `tokens`: that of the attempt, unless it was taken back."""
+
+    run: Run
+    attempt: Attempt
+    watch: Watch
+    tokens: list[Token]
+
+
 @command(Verb.ATTEMPT_STARTED, needs=None, by_system=True)
 def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> Attempt:
     """Claim a queued run for its pool: a slot of the pool and of the engine, room under the limit of runs at once, budget of this window.
@@ -52,27 +65,36 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
-    workspace = lock_ledger()
-    [run] = kept_query.ask(_waiting, key=run.pk)
-    item = kept_query.first(QueueItem, run=run, locks=("self",))
-    if run.status != RunStatus.QUEUED or item is None:
-        raise Refusal(f"{run.name} is {run.get_status_display()} and waits for no pool.")
     # The engine's row is locked: its places hold until the commit.
-    [pool] = kept_query.rows(Pool, pk=run.pool_id, related=("engine", "closed_by"), locks=("engine",))
-    _demand_start(run, pool, workspace)
+    [event.ledger], [found], items, [pool], taken, before, [installation] = kept_query.ask_together(
+        [
+            ledger_lock(),
+            kept_query.Question(_waiting, (), {"key": run.pk}),
+            kept_query.question(QueueItem, run=run, locks=("self",)),
+            kept_query.question(Pool, pk=run.pool_id, related=("engine", "closed_by"), locks=("engine",)),
+            kept_query.Question(_taken_beside, (), {"pool": run.pool_id}),
+            kept_query.question(Attempt, run=run, order_by=("-number",), limit=1),
+            kept_query.question(Installation, is_current=True),
+        ]
+    )
+    if found.status != RunStatus.QUEUED or not items:
+        raise Refusal(f"{found.name} is {found.get_status_display()} and waits for no pool.")
+    if found.pool_id != pool.pk:
+        raise Refusal(f"{found.name} was moved to another pool this moment.")
+    run, [item] = found, items
+    event.changing(run, item, as_read=True)
+    _demand_start(run, pool, event.ledger)
     _into_window(event, run)
     approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
     attempt_id = ids.uuid7()
-    last = kept_query.first(Attempt, run=run, order_by=("-number",))
-    number = last.number + 1 if last is not None else 1
-    [installation] = kept_query.rows(Installation, is_current=True)
+    number = before[0].number + 1 if before else 1
     attempt = Attempt(
         id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{installation.epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
     )
     writes = kept_write.Writes()
     writes.insert([attempt])
-    writes.insert(_slots(pool.engine, attempt, run.slots))
+    writes.insert(_slots(pool.engine, {number for (number,) in taken}, attempt, run.slots))
     run_token = Token(
         id=token_id(attempt),
         kind=Token.Kind.RUN,
@@ -84,12 +106,13 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
         expires_at=timezone.now() + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK,
     )
     writes.insert([run_token])
-    writes.send()
-    lease_until = Now() + timedelta(seconds=Watch.LEASE_SECONDS)
-    Watch.objects.create(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)
+    watch = Watch(attempt=attempt, lease_holder=holder, lease_fence=FIRST_FENCE)
+    writes.insert([watch])
+    writes.then(_LEASE, [Watch.LEASE_SECONDS, watch.pk])
     event.deleting(item)
-    item.delete()
-    move(event, run, RunStatus.STARTING)
+    writes.delete(QueueItem, "id", item.pk)
+    move(event, run, RunStatus.STARTING, beside=writes)
+    writes.send()
     event.created(attempt, run_token)
     event.details["attempt"] = {"number": number, "key": attempt.key, "pool": pool.slug}
     return attempt
@@ -98,19 +121,21 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
 @command(Verb.ATTEMPT_RUNNING, needs=None, by_system=True, in_archive="running work comes to its end")
 def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, started_at: datetime | None = None) -> Attempt:
     """The pool has it and its process lives."""
-    run, attempt = _held(attempt, fence, locks_ledger=False)  # neither money nor a count changes: it waits for no admission
+    held = _held(event, attempt, fence, locks_ledger=False)  # neither money nor a count changes: it waits for no admission
+    run, attempt = held.run, held.attempt
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has moved on.")
     now = timezone.now()
-    event.changing(run, attempt)
+    event.changing(run, attempt, as_read=True)
     event.about = run
-    event.change(attempt, status=AttemptStatus.RUNNING, started_at=started_at or now)
     until = now + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK
     # One that waited long in its engine's queue needs its token for as long as any other.
-    for waited in kept_query.rows(Token, pk=token_id(attempt), expires_at__lt=until - TOKEN_SLACK / 2):
-        event.change(waited, expires_at=until)
+    waited = [(token, {"expires_at": until}) for token in held.tokens if token.expires_at and token.expires_at < until - TOKEN_SLACK / 2]
+    writes = kept_write.Writes()
+    event.change_together((attempt, {"status": AttemptStatus.RUNNING, "started_at": started_at or now}), *waited, beside=writes)
     if run.status == RunStatus.STARTING:
-        move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now)
+        move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now, beside=writes)
+    writes.send()
     return attempt
 
 
@@ -118,15 +143,14 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
 def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, ended: Exit, is_interrupted: bool = False) -> Run:
     """The confirmed end of an attempt: what it cost is known, its slots are free, its token ends. Its run ends once what it left has been
     collected (`finish_run`), which may take long and holds no place in the pool."""
-    run, attempt = _held(attempt, fence)
+    held = _held(event, attempt, fence)
+    run, attempt = held.run, held.attempt
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
-    event.changing(run)
     event.about = run
     lost = AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED
-    close(event, run, attempt, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost)
+    close(event, held, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost, is_left=True)
     event.details["exit"] = {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]}
-    Watch.objects.filter(attempt=attempt).update(collecting_since=Now(), collect_tries=0, **FREED)
     queue.ring("collect_attempt", subject=attempt.pk)
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
     return run
@@ -135,14 +159,14 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, end
 @command(Verb.ATTEMPT_FAILED_TO_START, needs=None, by_system=True, in_archive="running work comes to its end")
 def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reason: str) -> Run:
     """The pool could not start it, and bars a late start under its name: the run fails, what is left of its reservation is released."""
-    run, attempt = _held(attempt, fence)
+    held = _held(event, attempt, fence)
+    run, attempt = held.run, held.attempt
     if attempt.status != AttemptStatus.CREATED:
         raise Refusal("The attempt has started meanwhile.")
-    event.changing(run)
     event.about = run
     now = timezone.now().timestamp()
     ended = Exit(code=None, signal=None, started_at=now, ended_at=now, reason="not_started", peak_memory_bytes=None, cpu_seconds=None)
-    close(event, run, attempt, ended, AttemptStatus.ENDED)
+    close(event, held, ended, AttemptStatus.ENDED)
     forget_values(attempt.key)  # nothing ran: nothing prints them
     if run.status == RunStatus.CANCELLING:
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
@@ -155,23 +179,30 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reas
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
 
 
-def locked(attempt: Attempt, *, locks_ledger: bool = True) -> tuple[Run, Attempt]:
-    """The run and its attempt, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a circle.
-    A command that touches neither the ledger nor other runs can do without its lock."""
+def locked(event: Draft, attempt: Attempt, *, locks_ledger: bool = True) -> Locked:
+    """The run, its attempt and its watch, locked; the ledger before them, as everywhere, so that no two commands wait for each other in a
+    circle. What the run is just reporting is taken in before, or refused (runs/commands/report.py). A command that touches neither the ledger nor
+    other runs can do without its lock."""
+    questions = [
+        kept_query.question(Run, pk=attempt.run_id, related=("agent_version", "pool"), locks=("self",)),
+        kept_query.question(Attempt, pk=attempt.pk, locks=("self",)),
+        kept_query.question(Watch, attempt=attempt, locks=("self",)),
+        kept_query.question(Token, pk=token_id(attempt), revoked_at__isnull=True),
+    ]
     if locks_ledger:
-        lock_ledger()
-    [run] = kept_query.rows(Run, pk=attempt.run_id, related=("agent_version", "pool"), locks=("self",))
-    [attempt] = kept_query.rows(Attempt, pk=attempt.pk, locks=("self",))
-    return run, attempt
+        [event.ledger], *found = kept_query.ask_together([ledger_lock(), *questions])
+    else:
+        found = kept_query.ask_together(questions)
+    [run], [attempt], [watch], tokens = found
+    return Locked(run, attempt, watch, tokens)
 
 
-def _held(attempt: Attempt, fence: int, *, locks_ledger: bool = True) -> tuple[Run, Attempt]:
+def _held(event: Draft, attempt: Attempt, fence: int, *, locks_ledger: bool = True) -> Locked:
     """As `locked`, for one who works on the attempt under a lease. Raises TakenOver where that is not the latest."""
-    run, attempt = locked(attempt, locks_ledger=locks_ledger)
-    [watch] = kept_query.rows(Watch, attempt=attempt, locks=("self",))
-    if watch.lease_fence != fence:
-        raise TakenOver(f"Lease {fence} of this attempt is over, lease {watch.lease_fence} holds.")
-    return run, attempt
+    held = locked(event, attempt, locks_ledger=locks_ledger)
+    if held.watch.lease_fence != fence:
+        raise TakenOver(f"Lease {fence} of this attempt is over, lease {held.watch.lease_fence} holds.")
+    return held
 
 
 def _waiting(key: Any) -> "QuerySet[Run]":
@@ -209,17 +240,22 @@ def _into_window(event: Draft, run: Run) -> None:
         event.change(run, **changed)
 
 
-def _slots(engine: Engine, attempt: Attempt, slots: int) -> list[EngineSlot]:
+def _taken_beside(pool: Any) -> "QuerySet[Any, Any]":
+    """Numbers of the places that are taken of a pool's engine."""
+    return EngineSlot.objects.filter(engine__in=Pool.objects.filter(pk=pool).values("engine")).values_list("number")
+
+
+def _slots(engine: Engine, taken: Collection[int], attempt: Attempt, slots: int) -> list[EngineSlot]:
     """Places on the engine, which all workspaces share: one row a slot. There are enough: its row is locked since they were counted."""
-    taken = {slot.number for slot in kept_query.rows(EngineSlot, engine=engine)}
     free = [number for number in range(engine.slots) if number not in taken][:slots]
     return [EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free]
 
 
-def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: AttemptStatus) -> None:
-    """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token."""
-    # Locked: what the run is just reporting is taken in before its end, or refused (runs/commands/report.py).
-    [watch] = kept_query.rows(Watch, attempt=attempt, locks=("self",))
+def close(event: Draft, held: Locked, ended: Exit, status: AttemptStatus, *, is_left: bool = False) -> None:
+    """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token. `is_left`: to
+    collectors, and whoever held its lease so far has nothing more to say. Whatever `held` has is as it was read."""
+    run, attempt, watch = held.run, held.attempt, held.watch
+    event.changing(run, attempt, *held.tokens, as_read=True)
     api_micros = watch.api_spend_micros
     started_at, ended_at = ended.started_at, max(ended.ended_at, ended.started_at)
     milliseconds = -(-int((ended_at - started_at) * 1_000_000) // 1000)
@@ -240,6 +276,12 @@ def close(event: Draft, run: Run, attempt: Attempt, ended: Exit, status: Attempt
         "spent_api_micros": run.spent_api_micros + api_micros,
         "started_at": run.started_at or began,
     }
-    tokens = kept_query.rows(Token, pk=token_id(attempt), revoked_at__isnull=True)
-    event.change_together((attempt, of_attempt), (run, of_run), *((one, {"revoked_at": timezone.now()}) for one in tokens))
-    EngineSlot.objects.filter(attempt_id=attempt.pk).delete()
+    writes, now = kept_write.Writes(), timezone.now()
+    writes.delete(EngineSlot, "attempt_id", attempt.pk)
+    if is_left:
+        watch.collecting_since, watch.collect_tries = now, 0
+        watch.lease_until, watch.lease_holder, watch.lease_fence = None, "", watch.lease_fence + 1
+        writes.update(watch, ["collecting_since", "collect_tries", "lease_until", "lease_holder", "lease_fence"])
+    ends = ((one, {"revoked_at": now}) for one in held.tokens)
+    event.change_together((attempt, of_attempt), (run, of_run), *ends, beside=writes)
+    writes.send()

@@ -36,11 +36,12 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
 
     An interrupted attempt, or a launcher that was lost with a try left, puts the run back in the queue, its reservation kept.
     """
-    run, attempt = locked(attempt)
+    held = locked(event, attempt)
+    run, attempt = held.run, held.attempt
     newer = kept_query.rows(Attempt, run=run, number__gt=attempt.number)
     if attempt.status in OPEN_ATTEMPTS or not run.is_active or newer:
         raise MovedOn("This attempt is not the one that its run waits for.")
-    event.changing(run)
+    event.changing(run, as_read=True)
     event.about = run
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     if attempt.status == AttemptStatus.INTERRUPTED:
@@ -84,12 +85,12 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
 def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Exit, harvest: Harvest | None = None) -> Run:
     """Labsite, or its machine, was stopped and ended the attempt: back to the queue, reservation kept; the next start makes a new attempt
     (contracts.md E). A run that was being cancelled is cancelled; one that has used up its time has timed out."""
-    run, attempt = locked(attempt)
+    held = locked(event, attempt)
+    run, attempt = held.run, held.attempt
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
-    event.changing(run)
     event.about = run
-    close(event, run, attempt, ended, AttemptStatus.INTERRUPTED)
+    close(event, held, ended, AttemptStatus.INTERRUPTED)
     _after_interruption(event, run, attempt, harvest or Harvest())
     return run
 
@@ -97,10 +98,11 @@ def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Ex
 @command(Verb.RUN_OUTPUTS_COLLECTED, needs=None, by_system=True, in_archive="running work comes to its end")
 def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
     """What an ended attempt has left and could not be collected by the end of its run. The run's status and its money stay as they are."""
-    run, attempt = locked(attempt)
+    held = locked(event, attempt)
+    run, attempt = held.run, held.attempt
     if not run.is_terminal:
         raise Refusal(f"{run.name} has not ended; its outputs are collected at its end.")
-    event.changing(run)
+    event.changing(run, as_read=True)
     event.about = run
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)

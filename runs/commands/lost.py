@@ -37,12 +37,12 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
     if not reason:
         raise Refusal("Say why it is given up; whoever asked for this run will read it.", field="reason")
     attempt = _open_attempt(run)
-    if attempt is not None:
-        run, attempt = locked(attempt)
+    held = locked(event, attempt) if attempt is not None else None
+    if held is not None:
+        run, attempt = held.run, held.attempt
     why_not = _why_not(run, attempt)
-    if attempt is None or why_not:
+    if attempt is None or held is None or why_not:
         raise Refusal(why_not)
-    event.changing(run)
     event.about = run
     event.reason = reason[:1000]
     started_at = attempt.started_at or attempt.created_at
@@ -51,7 +51,7 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
         code=None, signal=None, started_at=started_at.timestamp(), ended_at=ended_at.timestamp(), reason="launcher_lost",
         peak_memory_bytes=None, cpu_seconds=None,
     )  # fmt: skip
-    close(event, run, attempt, ended, AttemptStatus.LOST)
+    close(event, held, ended, AttemptStatus.LOST)
     # What it leaves there is not thrown away: collected once the pool answers again (`kept_back`).
     Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT, collecting_since=Now(), collect_tries=0, **FREED)
     words = f"{actor.label} declared it lost, its pool did not answer; its program may still run there until its wall limit. Why: {reason}"
@@ -67,7 +67,8 @@ def record_orphan(event: Draft, *, actor: Actor, attempt: Attempt) -> Run:
 
     The run keeps its status and what it was charged. What the attempt leaves is collected soon where its run still waits for it.
     """
-    run, attempt = locked(attempt)
+    held = locked(event, attempt)
+    run, attempt = held.run, held.attempt
     said = AuditEvent.objects.filter(verb=Verb.ATTEMPT_FOUND_ALIVE, subjects__object_id=attempt.pk)
     if attempt.status in OPEN_ATTEMPTS or said.exists():
         raise Refusal("The attempt is open, or its return is on record.")

@@ -95,11 +95,11 @@ def remove_folder(place: Pool, attempt: Attempt) -> None:
         KeptFile.objects.filter(attempt=attempt).delete()
 
 
-def keep_lines(place: Pool, attempt: Attempt) -> bool:
+def keep_lines(place: Pool, attempt: Attempt, watch: Watch) -> bool:
     """Take in what an ended attempt has written; False where there is more than one look may read, so that it wants another."""
-    ingest.read_samples(place, attempt, to_end=True)
-    metrics = ingest.read_metrics(place, attempt, to_end=True)
-    return ingest.read_events(place, attempt, to_end=True) and metrics
+    ingest.read_samples(place, attempt, watch, to_end=True)
+    metrics = ingest.read_metrics(place, attempt, watch, to_end=True)
+    return ingest.read_events(place, attempt, watch, to_end=True) and metrics
 
 
 def records(place: Pool, attempt: Attempt) -> Harvest:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
+from django.db import connection
 from django.utils import timezone
 
 from runs import ingest
@@ -59,7 +60,8 @@ def _look(actor: Actor, held: Lease) -> None:
     key = held.attempt_id
     with lease.until_done(held):
         try:
-            look(actor, _attempt(key), held.fence)
+            attempt, watch = _attempt(key)
+            look(actor, attempt, watch, held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
         except Exception as fault:
@@ -68,12 +70,14 @@ def _look(actor: Actor, held: Lease) -> None:
             Watch.objects.filter(attempt=key, lease_fence=held.fence).update(observed=Status.UNKNOWN, observed_reason=reason)
 
 
-def _attempt(key: uuid.UUID) -> Attempt:
-    [attempt] = kept_query.rows(Attempt, pk=key, related=("pool__engine", "run"))
-    return attempt
+def _attempt(key: uuid.UUID) -> tuple[Attempt, Watch]:
+    [attempt], [watch] = kept_query.ask_together(
+        [kept_query.question(Attempt, pk=key, related=("pool__engine", "run")), kept_query.question(Watch, attempt=key)]
+    )
+    return attempt, watch
 
 
-def look(actor: Actor, attempt: Attempt, fence: int) -> None:
+def look(actor: Actor, attempt: Attempt, watch: Watch, fence: int) -> None:
     """One look at one attempt, under a lease."""
     if attempt.status not in OPEN_ATTEMPTS:
         return  # ended while we waited for our turn
@@ -83,20 +87,19 @@ def look(actor: Actor, attempt: Attempt, fence: int) -> None:
         seen = place.observe(workspace, attempt.key)
     except PoolError as error:
         place, seen = None, Observation(Status.UNKNOWN, reason=error.reason)
-    watch = _note(attempt, fence, seen)
-    if watch is None:
+    if not _note(watch, fence, seen):
         return  # its end was put on record while we looked, or another one has taken it over
     if place is None or seen.status == Status.UNKNOWN:
         return  # unknown changes nothing: neither status nor reservation, and nothing is submitted again
     if seen.status == Status.EXITED and seen.exit is not None:
-        _finish(actor, place, attempt, fence, believable(seen.exit, attempt))
+        _finish(actor, place, attempt, watch, fence, believable(seen.exit, attempt))
     elif seen.status == Status.MISSING:
         _missing(actor, place, attempt, fence, watch)
     else:
-        _follow(actor, place, attempt, fence, seen)
+        _follow(actor, place, attempt, watch, fence, seen)
 
 
-def _follow(actor: Actor, place: Pool, attempt: Attempt, fence: int, seen: Observation) -> None:
+def _follow(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: int, seen: Observation) -> None:
     """It lives: carry a cancel to it, read on, stop it where its spend has reached the limit."""
     if attempt.cancel_asked_at is not None:
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
@@ -107,22 +110,23 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, fence: int, seen: Obser
         return
     if seen.status == Status.RUNNING and attempt.status != AttemptStatus.RUNNING:
         mark_running(actor=actor, attempt=attempt, fence=fence)
-    ingest.read_metrics(place, attempt)
-    ingest.read_events(place, attempt)
-    ingest.read_samples(place, attempt)
-    if _has_spent_all(attempt.run, Watch.objects.get(attempt=attempt)):
+    ingest.read_metrics(place, attempt, watch)
+    ingest.read_events(place, attempt, watch)
+    ingest.read_samples(place, attempt, watch)
+    [watch] = kept_query.rows(Watch, attempt=attempt)  # with what the lines have said of spend
+    if _has_spent_all(attempt.run, watch):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
-def _finish(actor: Actor, place: Pool, attempt: Attempt, fence: int, ended: Exit) -> None:
+def _finish(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: int, ended: Exit) -> None:
     """Its end is confirmed: take in the rest of its lines, perhaps over several looks, and record it. What it left is collected by
     another job: it may take minutes, and the others want to be watched."""
-    if not keep_lines(place, attempt):
+    if not keep_lines(place, attempt, watch):
         return
     if attempt.status != AttemptStatus.RUNNING and ended.has_run and ended.reason != "launcher_lost":
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
-        watch = Watch.objects.get(attempt=attempt)
+        [watch] = kept_query.rows(Watch, attempt=attempt)
         if not _has_spent_all(attempt.run, watch):
             _interrupted(actor, attempt, fence, ended)
             return
@@ -188,14 +192,20 @@ def _has_spent_all(run: Run, watch: Watch) -> bool:
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 
-def _note(attempt: Attempt, fence: int, seen: Observation) -> Watch | None:
-    """Write down what was seen; None where the attempt's end is on record by now, or another one works on it: then it is not ours to say."""
-    [watch] = kept_query.rows(Watch, attempt=attempt)
+_NOTED = f"""
+    UPDATE {Watch._meta.db_table} SET missing_since = %s, observed = %s, observed_reason = %s, observed_at = %s
+     WHERE workspace_id = %s AND id = %s AND lease_fence = %s"""  # noqa: S608  # a name of ours
+
+
+def _note(watch: Watch, fence: int, seen: Observation) -> bool:
+    """Write down what was seen; False where the attempt's end is on record by now, or another one works on it: then it is not ours to say."""
     now = timezone.now()
     missing = seen.status == Status.MISSING
     watch.missing_since = (watch.missing_since or now) if missing else None
-    watch.observed, watch.observed_reason = seen.status, seen.reason[:300]
+    watch.observed, watch.observed_reason = seen.status.value, seen.reason[:300]
     if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
-    noted = {name: getattr(watch, name) for name in ("missing_since", "observed", "observed_reason", "observed_at")}
-    return watch if Watch.objects.filter(attempt=attempt, lease_fence=fence).update(**noted) else None
+    noted = [watch.missing_since, watch.observed, watch.observed_reason, watch.observed_at]
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTED, [*noted, scope.current_id(), watch.pk, fence])
+        return bool(cursor.rowcount)

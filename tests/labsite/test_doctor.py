@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Collection
 
 import pytest
 from django.core.management import call_command
@@ -61,10 +62,10 @@ def test_a_queued_run_whose_start_raises_is_named_and_nothing_is_changed(monkeyp
     assert faults() == []
     places = attempts._slots
 
-    def stumbles(engine: Engine, attempt: Attempt, slots: int) -> list[EngineSlot]:
+    def stumbles(engine: Engine, taken: Collection[int], attempt: Attempt, slots: int) -> list[EngineSlot]:
         if attempt.run_id == runs[1].pk:
             raise KeyError("slots")
-        return places(engine, attempt, slots)
+        return places(engine, taken, attempt, slots)
 
     monkeypatch.setattr(attempts, "_slots", stumbles)
     (fault,) = faults()

@@ -196,10 +196,10 @@ def test_one_poisoned_attempt_does_not_keep_others_from_being_watched(monkeypatc
         poisoned, sound = launch(laboratory), launch(laboratory)
     look = watching.look
 
-    def stumbles(actor: Any, attempt: Attempt, fence: int) -> None:
+    def stumbles(actor: Any, attempt: Attempt, watch: Watch, fence: int) -> None:
         if attempt.run_id == poisoned.pk:
             raise ZeroDivisionError("as no one foresaw")
-        look(actor, attempt, fence)
+        look(actor, attempt, watch, fence)
 
     with monkeypatch.context() as patched:
         patched.setattr(watching, "look", stumbles)

@@ -9,7 +9,7 @@ from django.db import connection
 from runs.commands.ending import interrupt_attempt
 from runs.jobs.collect import keep_lines, records, remove_folder
 from runs.lifecycle import OPEN_ATTEMPTS
-from runs.models import Attempt
+from runs.models import Attempt, Watch
 from runs.place import place_of
 from runs.pools.base import PoolError, Status
 from runs.queries.site import busy_workspaces
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         if seen.exit.reason != "cancelled" or attempt.cancel_asked_at is not None:
             return  # it ended by itself, or as somebody wished: the next start records that end
         try:
-            while not keep_lines(place, attempt):
+            while not keep_lines(place, attempt, Watch.objects.get(attempt=attempt)):
                 continue
             interrupt_attempt(actor=actor, attempt=attempt, ended=seen.exit, harvest=records(place, attempt))
             remove_folder(place, attempt)
