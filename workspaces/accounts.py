@@ -46,8 +46,9 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one unit: amounts by window and mode. They stand as long as the ledger is locked."""
+    """The limits of one unit, and their amounts by window and mode. They stand as long as the ledger is locked."""
 
+    rows: list[Limit]
     amounts: dict[tuple[str, str], int]
 
     def stop(self, window: str) -> int | None:
@@ -63,11 +64,8 @@ class Limits:
 
 
 def limits_of(unit: str) -> Limits:
-    return Limits({(window, mode): amount for window, mode, amount in kept_query.ask(_limits, unit=unit)})
-
-
-def _limits(unit: Any) -> "QuerySet[Any, Any]":
-    return Limit.objects.filter(unit=unit).values_list("window", "mode", "amount")
+    rows = kept_query.rows(Limit, unit=str(unit))
+    return Limits(rows, {(row.window, row.mode): row.amount for row in rows})
 
 
 def window_at(workspace: Workspace, window: str, now: datetime) -> Window:

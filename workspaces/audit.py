@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from workspaces import ids, kept_query, kept_write, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.canonical import canonical, digest, plain
+from workspaces.canonical import canonical, digest, plain, read_hash
 from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
 from workspaces.verbs import Verb
 
@@ -94,8 +94,7 @@ class Draft:
         self.subjects.extend(Subject(row=row, before_hash="") for row in rows)
 
     def changing(self, *rows: models.Model, as_read: bool = False) -> None:
-        """Call before the change: remembers the row's hash. `as_read`: this transaction has read the rows under their locks, and they are as
-        they were read, so that the database need not be asked for them again."""
+        """Call before the change: remembers the row's hash. `as_read`: they are as this transaction has read them under their locks."""
         places = self._places()
         fresh = [row for row in rows if (type(row), row.pk) not in places]
         hashes = {row.pk: read_hash(row) for row in fresh} if as_read else row_hashes(fresh)
@@ -103,13 +102,11 @@ class Draft:
 
     def deleting(self, *rows: models.Model) -> None:
         """Call before the deletion: remembers key, label and hash."""
+        self.changing(*rows)
         places = self._places()
         for row in rows:
-            place, gone = places.get((type(row), row.pk)), (row.pk, label_of(row))
-            if place is None:
-                self.subjects.append(Subject(row=row, before_hash=row_hash(row), gone=gone))
-            else:
-                self.subjects[place] = replace(self.subjects[place], gone=gone)
+            place = places[type(row), row.pk]
+            self.subjects[place] = replace(self.subjects[place], gone=(row.pk, label_of(row)))
 
     def change(self, row: models.Model, **values: Any) -> None:
         """Set and save fields of one row, remembering before and after in the details."""
@@ -302,11 +299,6 @@ def payload_hash(salt: str, body: Any) -> str:
 def row_hash(row: models.Model) -> str:
     """SHA-256 of a row as the database holds it now; empty where the row is gone."""
     return row_hashes([row]).get(row.pk, "")
-
-
-def read_hash(row: models.Model) -> str:
-    """As `row_hash`, of a row that is as it was read."""
-    return digest({field.attname: plain(getattr(row, field.attname)) for field in row._meta.concrete_fields})
 
 
 def row_hashes(rows: Iterable[models.Model]) -> dict[Any, str]:

@@ -42,3 +42,8 @@ def plain(value: Any) -> Any:
             return plain(value.pk)
         case _:
             return str(value)
+
+
+def read_hash(row: models.Model) -> str:
+    """SHA-256 of a row as it was read, which is `workspaces.audit.row_hash` of it as long as nobody has changed it there or here."""
+    return digest({field.attname: plain(getattr(row, field.attname)) for field in row._meta.concrete_fields})

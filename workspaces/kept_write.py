@@ -5,12 +5,14 @@ command more than sending it. No signals, no parents: models here have neither. 
 What is written in a row, with nothing read in between, goes to the database at once: `Writes`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from django.db import DatabaseError, connection, models
 from django.db.models.expressions import DatabaseDefault
+
+from workspaces import scope
 
 FEW = 8  # rows of one statement
 
@@ -21,6 +23,7 @@ class Writes:
     are sent one by one."""
 
     def __init__(self) -> None:
+        self.changed = 0  # rows that `change` has found, once it was sent
         self._statements: list[tuple[str, list[Any], Callable[[Any], None]]] = []
 
     def insert(self, rows: Sequence[models.Model]) -> None:
@@ -64,14 +67,23 @@ class Writes:
         key = row._meta.pk
         self._put(_update_sql(type(row), fields), [*values, key.get_db_prep_save(row.pk, connection)], take)
 
+    def change(self, model: type[models.Model], values: Mapping[str, Any], **where: Any) -> None:
+        """Save values of the rows of the open workspace in which fields have the values of `where`; there may be none."""
+        given = {"workspace_id": scope.current_id(), **where}
+        fields: list[Any] = [model._meta.get_field(name) for name in (*values, *given)]
+        prepared = [
+            field.get_db_prep_save(value, connection) for field, value in zip(fields, (*values.values(), *given.values()), strict=True)
+        ]
+        self._put(_change_sql(model, tuple(fields[: len(values)]), tuple(fields[len(values) :])), prepared, self._count)
+
     def delete(self, model: type[models.Model], name: str, value: Any) -> None:
         """Remove the rows of a model that nothing points at, by the value of one field; there may be none."""
         field: Any = model._meta.get_field(name)
         self._put(_delete_sql(model, field), [field.get_db_prep_value(value, connection)], lambda _: None)
 
-    def then(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """One more statement, without an answer."""
-        self._put(sql, list(values), lambda _: None)
+    def then(self, sql: str) -> None:
+        """One more statement, without values and without an answer."""
+        self._put(sql, [], lambda _: None)
 
     def send(self) -> None:
         """Send what was put in, all of it or, where one fails, nothing that lasts: the transaction is over then."""
@@ -84,6 +96,9 @@ class Writes:
                 if place:
                     cursor.nextset()
                 take(cursor)
+
+    def _count(self, cursor: Any) -> None:
+        self.changed += cursor.rowcount
 
     def _put(self, sql: str, values: list[Any], take: Callable[[Any], None]) -> None:
         self._statements.append((sql, values, take))
@@ -125,6 +140,14 @@ def _insert_sql(model: type[models.Model], given: tuple[tuple[bool, ...], ...], 
     rows = ", ".join(f"({', '.join('DEFAULT' if is_default else '%s' for is_default in one)})" for one in given)
     answer = f" RETURNING {', '.join(quote(field.column) for field in told)}" if told else ""
     return f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES {rows}{answer}"  # noqa: S608  # names of ours
+
+
+@cache
+def _change_sql(model: type[models.Model], fields: tuple[Any, ...], where: tuple[Any, ...]) -> str:
+    quote = connection.ops.quote_name
+    columns = ", ".join(f"{quote(field.column)} = %s" for field in fields)
+    those = " AND ".join(f"{quote(field.column)} = %s" for field in where)
+    return f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {those}"  # noqa: S608  # names of ours
 
 
 @cache

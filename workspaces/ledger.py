@@ -66,12 +66,13 @@ def settle(
     where nothing was reserved. Returns the overrun.
     """
     _not_negative(spent)
-    spent -= entered(unit, run_id)
+    held = _held(event, unit, reserved, run_id, window_start)
+    spent -= held.entered
     within, overrun = min(spent, reserved), max(0, spent - reserved)
-    held, limits = _held(event, unit, reserved, run_id, window_start), limits_of(unit)
+    limits = limits_of(unit)
     moves = [
         (debit, credit, amount, act)
-        for accounts, free_side in ((accounts, accounts.free_side(limits)) for accounts in held)
+        for accounts, free_side in ((accounts, accounts.free_side(limits)) for accounts in held.accounts)
         for debit, credit, amount, act in (
             (accounts.reserved, accounts.spent, within, Act.SPEND),
             (accounts.reserved, free_side, reserved - within, Act.RELEASE),
@@ -81,7 +82,7 @@ def settle(
     ]
     for debit, credit, amount, act in moves:
         transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
-    note_crossings(event, held)
+    note_crossings(event, held.accounts, limits)
     return overrun
 
 
@@ -97,7 +98,7 @@ def enter(event: Draft, *, unit: str, amount: int, when: datetime, run_id: uuid.
         free_side = accounts.free_side(limits)
         debit, credit = (free_side, accounts.spent) if amount > 0 else (accounts.spent, free_side)
         transfer(event, debit, credit, abs(amount), Act.EXTERNAL, run_id=run_id, run_label=run_label, reason=reason)
-    note_crossings(event, windows)
+    note_crossings(event, windows, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +118,15 @@ def move(
     Nothing happens while the window still runs. Raises DoesNotFit where a hard stop of the new window has no room: the run waits.
     """
     held = _held(event, unit, reserved, run_id, window_start)
-    ended = [accounts for accounts in held if accounts.window.ends_at <= now]
+    ended = [accounts for accounts in held.accounts if accounts.window.ends_at <= now]
     if not ended:
         return Carried(reserved, window_start)
-    used = min(max(0, spent - entered(unit, run_id)), reserved)
+    used = min(max(0, spent - held.entered), reserved)
     rest, starts_at, limits = reserved - used, window_start, limits_of(unit)
     pairs = [(old, open_window(event, unit, old.source.window, now)) for old in ended]
     for _, new in pairs:
         _stop_unless_it_fits(new, rest, now, limits)
-    for accounts in held:
+    for accounts in held.accounts:
         transfer(
             event,
             accounts.reserved,
@@ -136,7 +137,7 @@ def move(
             run_label=run_label,
             reason="spent before the window ended",
         )
-    note_crossings(event, held if used else [])
+    note_crossings(event, held.accounts if used else [], limits)
     for old, new in pairs:
         for debit, credit, reason in (
             (old.reserved, old.free_side(limits), "into the next window"),
@@ -150,12 +151,11 @@ def move(
 
 def entered(unit: str, run_id: uuid.UUID) -> int:
     """What of a run's spending stands in the ledger already, as its weeks have it."""
-    return sum(amount for (amount,) in kept_query.ask(_spends, run_id=run_id, unit=unit))
+    return _entered(kept_query.ask(_moves, run_id=run_id, unit=unit))
 
 
-def _spends(run_id: Any, unit: Any) -> "QuerySet[Any, Any]":
-    spends = LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit, debit__window=Limit.Window.WEEK, act=Act.SPEND)
-    return spends.values_list("amount")
+def _entered(moves: list[Any]) -> int:
+    return sum(amount for amount, _, _, _, _, window, act in moves if window == Limit.Window.WEEK and act == Act.SPEND)
 
 
 def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
@@ -211,13 +211,21 @@ def _stop_unless_it_fits(accounts: Accounts, amount: int, now: datetime, limits:
     )
 
 
-def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_start: datetime | None) -> list[Accounts]:
-    """Accounts that hold the run's reservation by its own entries, locked, the week's first. Where nothing was promised: those of
-    `window_start`."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Accounts that hold a run's reservation, locked, the week's first; and what of its spending is entered already (`entered`)."""
+
+    accounts: list[Accounts]
+    entered: int
+
+
+def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_start: datetime | None) -> _Held:
+    """By the run's own entries. Where nothing was promised: the accounts of `window_start`."""
     lock_ledger(event)
     _not_negative(reserved)
     held: dict[tuple[str, datetime], int] = {}
-    for amount, debit, taken_at, credit, given_at, window in kept_query.ask(_moves, run_id=run_id, unit=unit):
+    moves = kept_query.ask(_moves, run_id=run_id, unit=unit)
+    for amount, debit, taken_at, credit, given_at, window, _ in moves:
         for side, starts_at, change in ((debit, taken_at, -amount), (credit, given_at, amount)):
             if side == Side.RESERVED:
                 held[window, starts_at] = held.get((window, starts_at), 0) + change
@@ -225,17 +233,17 @@ def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_star
     if not held and reserved == 0:
         if window_start is None:
             raise ValueError(f"Run {run_id} was promised nothing of {unit}, and in no window.")
-        return _windows(event, unit, window_start, limits_of(unit))
+        return _Held(_windows(event, unit, window_start, limits_of(unit)), _entered(moves))
     if set(held.values()) != {reserved}:
         raise ValueError(f"The ledger does not hold {reserved} of {unit} for run {run_id}, but {sorted(held.values())}.")
     found = [locked(unit, *key) for key in sorted(held, key=lambda key: CALENDAR.index(Limit.Window(key[0])))]
-    return [accounts for accounts in found if accounts is not None]
+    return _Held([accounts for accounts in found if accounts is not None], _entered(moves))
 
 
 def _moves(run_id: Any, unit: Any) -> "QuerySet[Any, Any]":
     """What was moved for a run; both accounts of a move are of one window's kind."""
     of_run = LedgerEntry.objects.filter(run_id=run_id, debit__unit=unit)
-    return of_run.values_list("amount", "debit__side", "debit__starts_at", "credit__side", "credit__starts_at", "debit__window")
+    return of_run.values_list("amount", "debit__side", "debit__starts_at", "credit__side", "credit__starts_at", "debit__window", "act")
 
 
 def _not_negative(amount: int) -> None:

@@ -5,7 +5,7 @@ reached it: however many runs settle at once, it is written once, and a recount,
 """
 
 from workspaces.access import Kind, Permission
-from workspaces.accounts import Accounts
+from workspaces.accounts import Accounts, Limits
 from workspaces.audit import Draft
 from workspaces.commands.notification import notify
 from workspaces.models import Crossing, Limit, Notification, User
@@ -13,22 +13,23 @@ from workspaces.queries.member import people
 from workspaces.standings import amount_words, name_of
 
 
-def note_crossings(event: Draft, windows: list[Accounts]) -> None:
-    """Write what the spending of these locked windows of one unit has reached, and tell of it. One look at the database where nothing is
-    reached, and one more where something is, since every end of a run comes here."""
+def note_crossings(event: Draft, windows: list[Accounts], limits: Limits) -> None:
+    """Write what the spending of these locked windows has reached of the limits of their unit, and tell of it. No look at the database where
+    nothing is reached, since every end of a run comes here."""
     spent = {accounts.source.window: accounts for accounts in windows if accounts.spent.balance > 0}
     if not spent:
         return
-    limits = Limit.objects.filter(unit=windows[0].source.unit, window__in=list(spent), thresholds__len__gt=0).order_by("-window", "mode")
-    reached = {limit: marks for limit in limits if (marks := _reached(limit, spent[limit.window].spent.balance))}
+    marked = sorted((row for row in limits.rows if row.window in spent), key=lambda row: row.mode)
+    marked.sort(key=lambda row: row.window, reverse=True)
+    reached = {limit: marks for limit in marked if (marks := _reached(limit, spent[limit.window].spent.balance))}
     if not reached:
         return
     starts = [accounts.window.starts_at for accounts in spent.values()]
     known = Crossing.objects.filter(limit_id__in=[limit.pk for limit in reached], starts_at__in=starts)
-    marked = set(known.values_list("limit_id", "revision", "starts_at", "percent"))
+    noted = set(known.values_list("limit_id", "revision", "starts_at", "percent"))
     for limit, marks in reached.items():
         accounts = spent[limit.window]
-        fresh = [percent for percent in marks if (limit.pk, limit.revision, accounts.window.starts_at, percent) not in marked]
+        fresh = [percent for percent in marks if (limit.pk, limit.revision, accounts.window.starts_at, percent) not in noted]
         if fresh:
             _note(event, limit, accounts, fresh)
 

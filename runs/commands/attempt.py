@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
@@ -31,9 +32,6 @@ from workspaces.verbs import Verb
 
 FIRST_FENCE = 1  # of the lease that whoever claims a run has of its attempt
 FREED = {"lease_until": None, "lease_holder": "", "lease_fence": F("lease_fence") + 1}  # whoever held it so far has nothing more to say
-# A lease runs by the database's clock.
-_LEASE = f"""
-    UPDATE {Watch._meta.db_table} SET lease_until = statement_timestamp() + make_interval(secs => %s) WHERE id = %s"""  # noqa: S608  # a name of ours
 
 
 class NotYet(Refusal):
@@ -50,12 +48,14 @@ class TakenOver(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """An attempt, its run, and what ends with it, under their locks. `tokens`: that of the attempt, unless it was taken back."""
+    """An attempt, its run, and what ends with it, under their locks. `tokens`: that of the attempt, unless it was taken back. `newest`: the
+    number of the run's last attempt."""
 
     run: Run
     attempt: Attempt
     watch: Watch
     tokens: list[Token]
+    newest: int
 
 
 @command(Verb.ATTEMPT_STARTED, needs=None, by_system=True)
@@ -66,7 +66,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
     # The engine's row is locked: its places hold until the commit.
-    [event.ledger], [found], items, [pool], taken, before, [installation] = kept_query.ask_together(
+    [event.ledger], [found], items, [pool], taken, before, [(epoch, now)] = kept_query.ask_together(
         [
             ledger_lock(),
             kept_query.Question(_waiting, (), {"key": run.pk}),
@@ -74,7 +74,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
             kept_query.question(Pool, pk=run.pool_id, related=("engine", "closed_by"), locks=("engine",)),
             kept_query.Question(_taken_beside, (), {"pool": run.pool_id}),
             kept_query.question(Attempt, run=run, order_by=("-number",), limit=1),
-            kept_query.question(Installation, is_current=True),
+            kept_query.Question(_epoch_and_instant, (), {}),
         ]
     )
     if found.status != RunStatus.QUEUED or not items:
@@ -89,9 +89,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     event.about = run
     attempt_id = ids.uuid7()
     number = before[0].number + 1 if before else 1
-    attempt = Attempt(
-        id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{installation.epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED
-    )
+    attempt = Attempt(id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED)
     writes = kept_write.Writes()
     writes.insert([attempt])
     writes.insert(_slots(pool.engine, {number for (number,) in taken}, attempt, run.slots))
@@ -106,9 +104,8 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
         expires_at=timezone.now() + timedelta(seconds=run.wall_seconds) + TOKEN_SLACK,
     )
     writes.insert([run_token])
-    watch = Watch(attempt=attempt, lease_holder=holder, lease_fence=FIRST_FENCE)
-    writes.insert([watch])
-    writes.then(_LEASE, [Watch.LEASE_SECONDS, watch.pk])
+    lease_until = now + timedelta(seconds=Watch.LEASE_SECONDS)
+    writes.insert([Watch(attempt=attempt, lease_until=lease_until, lease_holder=holder, lease_fence=FIRST_FENCE)])
     event.deleting(item)
     writes.delete(QueueItem, "id", item.pk)
     move(event, run, RunStatus.STARTING, beside=writes)
@@ -184,17 +181,22 @@ def locked(event: Draft, attempt: Attempt, *, locks_ledger: bool = True) -> Lock
     circle. What the run is just reporting is taken in before, or refused (runs/commands/report.py). A command that touches neither the ledger nor
     other runs can do without its lock."""
     questions = [
-        kept_query.question(Run, pk=attempt.run_id, related=("agent_version", "pool"), locks=("self",)),
+        kept_query.question(Run, pk=attempt.run_id, related=("agent_version", "pool", "requested_by"), locks=("self",)),
         kept_query.question(Attempt, pk=attempt.pk, locks=("self",)),
         kept_query.question(Watch, attempt=attempt, locks=("self",)),
         kept_query.question(Token, pk=token_id(attempt), revoked_at__isnull=True),
+        kept_query.Question(_newest, (), {"run": attempt.run_id}),
     ]
     if locks_ledger:
         [event.ledger], *found = kept_query.ask_together([ledger_lock(), *questions])
     else:
         found = kept_query.ask_together(questions)
-    [run], [attempt], [watch], tokens = found
-    return Locked(run, attempt, watch, tokens)
+    [run], [attempt], [watch], tokens, [(newest,)] = found
+    return Locked(run, attempt, watch, tokens, newest)
+
+
+def _newest(run: Any) -> "QuerySet[Any, Any]":
+    return Attempt.objects.filter(run=run).order_by("-number").values_list("number")[:1]
 
 
 def _held(event: Draft, attempt: Attempt, fence: int, *, locks_ledger: bool = True) -> Locked:
@@ -238,6 +240,11 @@ def _into_window(event: Draft, run: Run) -> None:
             changed |= {reserved: carried.reserved, "budget_window_at": carried.starts_at}
     if changed.get("budget_window_at", run.budget_window_at) != run.budget_window_at:
         event.change(run, **changed)
+
+
+def _epoch_and_instant() -> "QuerySet[Any, Any]":
+    """The installation's epoch, and this instant by the database's clock, by which leases run."""
+    return Installation.objects.filter(is_current=True).values_list("epoch", Now())
 
 
 def _taken_beside(pool: Any) -> "QuerySet[Any, Any]":

@@ -17,7 +17,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import seconds_left
-from workspaces import kept_query, scope
+from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
 from workspaces.queries.workspace import is_archived
@@ -38,8 +38,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     """
     held = locked(event, attempt)
     run, attempt = held.run, held.attempt
-    newer = kept_query.rows(Attempt, run=run, number__gt=attempt.number)
-    if attempt.status in OPEN_ATTEMPTS or not run.is_active or newer:
+    if attempt.status in OPEN_ATTEMPTS or not run.is_active or held.newest > attempt.number:
         raise MovedOn("This attempt is not the one that its run waits for.")
     event.changing(run, as_read=True)
     event.about = run

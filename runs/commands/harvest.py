@@ -74,6 +74,9 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
     A path that the run has used for other content before (through the API) is moved below the attempt's own folder, the same content is kept
     once. Counts against the storage limit without asking it: what was made already is not thrown away.
     """
+    entries = list(entries)
+    if not entries:
+        return 0
     chosen: dict[str, Collected] = {}
     taken = {artifact.path: artifact.blob.sha256 for artifact in kept_query.rows(Artifact, run=run, related=("blob",))}
     for entry in entries:
@@ -98,6 +101,9 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
 def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Mapping[str, SamplesFile]) -> None:
     """Record the scores that a run reported on benchmarks of this workspace, under the contract version that it was launched with. The last
     word on a metric counts, however its benchmark was spelled."""
+    scores = list(scores)
+    if not scores:
+        return
     spelled: dict[str, Benchmark | None] = {}
     latest: dict[tuple[Any, str], tuple[Benchmark, Score]] = {}
     for score in scores:

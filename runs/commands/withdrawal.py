@@ -63,11 +63,13 @@ def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reaso
 def spread(event: Draft, run: Run) -> None:
     """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, that of a run
     that has read something withdrawn without having declared it, and what a run has measured on something withdrawn."""
-    besides = kept_query.rows(UndeclaredInput, run=run)
+    besides, scored = kept_query.ask_together([kept_query.question(UndeclaredInput, run=run), kept_query.question(Evaluation, run=run)])
     read = {key for entry in besides for key in (entry.dataset_version_id, entry.artifact_id) if key is not None}
-    scores = {score.pk: score.contract_id for score in kept_query.rows(Evaluation, run=run)}
-    marks = WithdrawnObject.objects.filter(withdrawal__undone_at=None, object_id__in={run.pk, *read, *scores.values()})
-    found = list(marks.select_related("withdrawal").order_by("distance", "pk"))
+    scores = {score.pk: score.contract_id for score in scored}
+    found = kept_query.rows(
+        WithdrawnObject, object_id__in={run.pk, *read, *scores.values()}, withdrawal__undone_at__isnull=True, related=("withdrawal",),
+        order_by=("distance", "pk"),
+    )  # fmt: skip
     if not found:
         return
     made = walk([Node(NodeKind.RUN, run.pk)], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance

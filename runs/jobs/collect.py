@@ -6,12 +6,13 @@ tidying up (`runs/jobs/tidy.py`) comes back for it once an hour (`kept_back`).
 """
 
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import structlog
-from django.db.models import F, Max
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from runs import ingest
@@ -20,7 +21,7 @@ from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
 from runs.error_lines import TAIL_BYTES, error_lines
 from runs.jobs import lanes, lease
 from runs.jobs.job import job
-from runs.jobs.keeper import Keeper, TurnOver, collected
+from runs.jobs.keeper import Keeper, TurnOver
 from runs.jobs.samples import samples_files
 from runs.lifecycle import AttemptStatus
 from runs.models import Attempt, KeptFile, RunLine, Watch
@@ -29,7 +30,7 @@ from runs.pools.base import Pool, PoolError, Status
 from runs.pools.events import Score
 from runs.queries.collecting import collecting, kept_back
 from runs.queue import ring
-from workspaces import kept_query, scope, store
+from workspaces import kept_query, kept_write, scope, store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.secret import forget_values
@@ -51,9 +52,8 @@ MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that 
 def collect_attempt(actor: Actor, subject: uuid.UUID) -> None:
     """Collect what one ended attempt left; rung for the workspace, what each of them left that nobody collects just now."""
     workspace_id = scope.current_id()
-    named = collecting().filter(pk=subject) | kept_back().filter(pk=subject)
-    wanted = (named if named.exists() else collecting()).values_list("pk", "pool__engine")
-    for attempt_id, engine_id in list(wanted):
+    named, kept = kept_query.ask_together([_asked(_collecting, subject), _asked(_kept_back, subject)])
+    for attempt_id, engine_id in named or kept or list(collecting().values_list("pk", "pool__engine")):
         lanes.put(lanes.Work.COLLECT, engine_id, attempt_id, partial(_collect_one, actor, workspace_id, attempt_id))
 
 
@@ -64,10 +64,17 @@ def _collect_one(actor: Actor, workspace_id: uuid.UUID, key: uuid.UUID) -> None:
             return
         pause, after_fault = 0, RETRY_SECONDS
         try:
-            [attempt] = kept_query.rows(Attempt, pk=key, related=("pool__engine", "run"))
-            if collecting().filter(pk=key).exists():
-                _collect(actor, attempt)
-            elif kept_back().filter(pk=key).exists():  # else another one has done it while we waited for our turn
+            [attempt], [watch], waits, is_back = kept_query.ask_together(
+                [
+                    kept_query.question(Attempt, pk=key, related=("pool__engine", "run")),
+                    kept_query.question(Watch, attempt=key),
+                    _asked(_collecting, key),
+                    _asked(_kept_back, key),
+                ]
+            )
+            if waits:
+                _collect(actor, attempt, watch)
+            elif is_back:  # else another one has done it while we waited for our turn
                 after_fault = LATE_RETRY_SECONDS
                 _collect_late(actor, attempt)
         except Refusal as moved_on:
@@ -83,6 +90,18 @@ def _collect_one(actor: Actor, workspace_id: uuid.UUID, key: uuid.UUID) -> None:
             lease.release(held, pause)
 
 
+def _asked(build: Callable[..., Any], key: uuid.UUID) -> kept_query.Question:
+    return kept_query.Question(build, (), {"key": key})
+
+
+def _collecting(key: Any) -> "QuerySet[Any, Any]":
+    return collecting().filter(pk=key).values_list("pk", "pool__engine")
+
+
+def _kept_back(key: Any) -> "QuerySet[Any, Any]":
+    return kept_back().filter(pk=key).values_list("pk", "pool__engine")
+
+
 def remove_folder(place: Pool, attempt: Attempt) -> None:
     """Remove what was collected. Where that fails, or we die before, tidying up does it."""
     try:
@@ -90,9 +109,11 @@ def remove_folder(place: Pool, attempt: Attempt) -> None:
     except PoolError as error:
         log.warning("run folder not removed", attempt=attempt.key, reason=error.reason)
     else:
-        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_REMOVED)
-        forget_values(attempt.key)
-        KeptFile.objects.filter(attempt=attempt).delete()
+        writes = kept_write.Writes()
+        writes.change(Watch, {"observed": Watch.FOLDER_REMOVED}, attempt=attempt.pk)
+        forget_values(attempt.key, beside=writes)
+        writes.delete(KeptFile, "attempt", attempt.pk)
+        writes.send()
 
 
 def keep_lines(place: Pool, attempt: Attempt, watch: Watch) -> bool:
@@ -106,16 +127,20 @@ def records(place: Pool, attempt: Attempt) -> Harvest:
     """Log and lines alone, of an attempt that does not count: its run will have another one."""
     keeper = Keeper(place, attempt)
     keeper.keep_records()
-    return words_of(attempt, artifacts=collected(attempt), notes=keeper.notes)
+    return words_of(attempt, artifacts=keeper.collected(), notes=keeper.notes)
 
 
 def words_of(
     attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: dict[str, Any] | None = None, lacking: str = ""
 ) -> Harvest:  # fmt: skip
     """What the attempt has said in its lines, as far as they were taken in."""
-    [watch] = kept_query.rows(Watch, attempt=attempt)
+    [watch], lines = kept_query.ask_together(
+        [
+            kept_query.question(Watch, attempt=attempt),
+            kept_query.question(RunLine, attempt=attempt, type="score", order_by=("number",)),
+        ]
+    )
     tail = _stderr_tail(attempt, artifacts) if attempt.exit_code or attempt.exit_signal else b""
-    lines = kept_query.rows(RunLine, attempt=attempt, type="score", order_by=("number",))
     scores = tuple(_score(line.body) for line in lines)
     return Harvest(
         artifacts=artifacts,
@@ -149,14 +174,14 @@ def _last_words(tail: bytes) -> str:
     return next((line for line in reversed(words) if line), "")[:LAST_WORDS]
 
 
-def _collect(actor: Actor, attempt: Attempt) -> None:
+def _collect(actor: Actor, attempt: Attempt, watch: Watch) -> None:
     """Keep the files, then end the run, or put it back in the queue."""
-    Watch.objects.filter(attempt=attempt).update(collect_tries=F("collect_tries") + 1)
+    watch.collect_tries += 1  # nobody else counts, under its lease
+    kept_write.update(watch, ["collect_tries"])
     place = place_of(attempt)
     keeper = Keeper(place, attempt)
     notes, lacking, is_gone = keeper.notes, "", False
     try:
-        [watch] = kept_query.rows(Watch, attempt=attempt)
         if watch.collect_tries > MAX_TRIES:
             raise PoolError(f"labsite was cut off {MAX_TRIES} times while it collected them")
         keeper.keep_records()
@@ -174,7 +199,7 @@ def _collect(actor: Actor, attempt: Attempt) -> None:
         stays = "" if is_gone else " The run folder stays in the pool, and collecting is tried again."
         notes["not_collected"], lacking = words, f"{LACKING}: {words}.{stays}"
     try:
-        harvest = words_of(attempt, artifacts=collected(attempt), notes=notes, lacking=lacking)
+        harvest = words_of(attempt, artifacts=keeper.collected(), notes=notes, lacking=lacking)
         finish_run(actor=actor, attempt=attempt, harvest=harvest)
     except MovedOn:
         raise
@@ -197,7 +222,7 @@ def _collect_late(actor: Actor, attempt: Attempt) -> None:
     keeper = Keeper(place, attempt)
     keeper.keep_records()
     keeper.keep_outputs()
-    harvest = words_of(attempt, artifacts=collected(attempt), notes=keeper.notes, lacking=keeper.lacking)
+    harvest = words_of(attempt, artifacts=keeper.collected(), notes=keeper.notes, lacking=keeper.lacking)
     add_outputs(actor=actor, attempt=attempt, harvest=harvest)
     _leave(place, attempt, keeper.lacking)
 

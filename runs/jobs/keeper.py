@@ -30,9 +30,19 @@ class Keeper:
 
     def __init__(self, place: Pool, attempt: Attempt) -> None:
         self._place, self._attempt = place, attempt
-        [self._workspace] = kept_query.rows(Workspace, pk=scope.current_id())
+        self._workspace: Workspace
+        kept: list[KeptFile]
+        [self._workspace], kept, lines = kept_query.ask_together(
+            [
+                kept_query.question(Workspace, pk=scope.current_id()),
+                kept_query.question(KeptFile, attempt=attempt),
+                kept_query.question(RunLine, attempt=attempt, type="artifact", order_by=("number",)),
+            ]
+        )
         self._redactor = redactor_of(attempt)
-        self._known = {row.path: row for row in kept_query.rows(KeptFile, attempt=attempt)}
+        self._known = {row.path: row for row in kept}
+        # What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/.
+        self._named: dict[str, dict[str, Any]] = {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
         self._began = self._noted = time.monotonic()
         self._has_more = False
         self.unreadable: list[str] = []
@@ -70,8 +80,7 @@ class Keeper:
                 self._keep(path, entry.bytes, self._output(entry.path))
             except PoolError:
                 self.unreadable.append(path[:200])
-        named = _named(self._attempt)
-        missing = sorted(named.keys() - {self._redactor.blot_text(entry.path) for entry in listed})
+        missing = sorted(self._named.keys() - {self._redactor.blot_text(entry.path) for entry in listed})
         self.notes |= {
             "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
             "outputs_not_plain_files": getattr(listed, "skipped", 0),
@@ -79,6 +88,22 @@ class Keeper:
             "outputs_unreadable": (names_too_long + self.unreadable)[:SHOWN],
             "artifacts_not_found": [path[:200] for path in missing[:SHOWN]],
         }
+
+    def collected(self) -> tuple[Collected, ...]:
+        """What lies in the store of the attempt, under the names that its run gave."""
+        named = {_path_of(path, self._attempt): said for path, said in self._named.items()}
+        found = []
+        for row in sorted(self._known.values(), key=lambda row: row.path):
+            name, said = row.path.rsplit("/", 1)[-1], named.get(row.path, {})
+            if row.path.startswith(OWN_PATHS) and row.path.count("/") == 2 and name in READABLE:
+                kind = "log" if name.endswith(".log") else "lines"
+                found.append(Collected(row.path, name, kind, {"attempt": self._attempt.number}, row.sha256, row.bytes))
+            else:
+                metadata = dict(said.get("metadata") or {})
+                found.append(
+                    Collected(row.path, str(said.get("name") or name), str(said.get("kind") or "file"), metadata, row.sha256, row.bytes)
+                )
+        return tuple(found)
 
     @property
     def lacking(self) -> str:
@@ -131,29 +156,6 @@ class Keeper:
         while piece := self._place.read(self._workspace.pk.hex, self._attempt.key, name, offset=offset, limit=CHUNK):
             offset += len(piece)
             yield piece
-
-
-def collected(attempt: Attempt) -> tuple[Collected, ...]:
-    """What lies in the store of an attempt, under the names that its run gave."""
-    named = {_path_of(path, attempt): said for path, said in _named(attempt).items()}
-    found = []
-    for row in kept_query.rows(KeptFile, attempt=attempt, order_by=("path",)):
-        name, said = row.path.rsplit("/", 1)[-1], named.get(row.path, {})
-        if row.path.startswith(OWN_PATHS) and row.path.count("/") == 2 and name in READABLE:
-            kind = "log" if name.endswith(".log") else "lines"
-            found.append(Collected(row.path, name, kind, {"attempt": attempt.number}, row.sha256, row.bytes))
-        else:
-            metadata = dict(said.get("metadata") or {})
-            found.append(
-                Collected(row.path, str(said.get("name") or name), str(said.get("kind") or "file"), metadata, row.sha256, row.bytes)
-            )
-    return tuple(found)
-
-
-def _named(attempt: Attempt) -> dict[str, dict[str, Any]]:
-    """What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/."""
-    lines = kept_query.rows(RunLine, attempt=attempt, type="artifact", order_by=("number",))
-    return {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
 
 
 def _path_of(output: str, attempt: Attempt) -> str:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
-from django.db import connection
 from django.utils import timezone
 
 from runs import ingest
@@ -26,7 +25,7 @@ from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Pool, PoolError, Status
 from runs.reservation import GRACE_SECONDS
-from workspaces import kept_query, ledger, scope
+from workspaces import kept_query, kept_write, ledger, scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.models import Unit
@@ -192,11 +191,6 @@ def _has_spent_all(run: Run, watch: Watch) -> bool:
     return spent >= run.reserved_api_micros if run.reserved_api_micros else spent > 0
 
 
-_NOTED = f"""
-    UPDATE {Watch._meta.db_table} SET missing_since = %s, observed = %s, observed_reason = %s, observed_at = %s
-     WHERE workspace_id = %s AND id = %s AND lease_fence = %s"""  # noqa: S608  # a name of ours
-
-
 def _note(watch: Watch, fence: int, seen: Observation) -> bool:
     """Write down what was seen; False where the attempt's end is on record by now, or another one works on it: then it is not ours to say."""
     now = timezone.now()
@@ -205,7 +199,7 @@ def _note(watch: Watch, fence: int, seen: Observation) -> bool:
     watch.observed, watch.observed_reason = seen.status.value, seen.reason[:300]
     if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
-    noted = [watch.missing_since, watch.observed, watch.observed_reason, watch.observed_at]
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTED, [*noted, scope.current_id(), watch.pk, fence])
-        return bool(cursor.rowcount)
+    noted, writes = ("missing_since", "observed", "observed_reason", "observed_at"), kept_write.Writes()
+    writes.change(Watch, {name: getattr(watch, name) for name in noted}, id=watch.pk, lease_fence=fence)
+    writes.send()
+    return bool(writes.changed)

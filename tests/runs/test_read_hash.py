@@ -6,7 +6,8 @@ from runs.commands.attempt import start_attempt
 from runs.models import Attempt, QueueItem, Run
 from tests.factories_runs import dispatch, launch, make_laboratory
 from workspaces.access import Actor
-from workspaces.audit import Refusal, read_hash, row_hash
+from workspaces.audit import Refusal, row_hash
+from workspaces.canonical import read_hash
 from workspaces.commands.pool import bind_pool
 from workspaces.models import LedgerAccount, Token
 

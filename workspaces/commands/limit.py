@@ -115,5 +115,6 @@ def _fund_again(event: Draft, unit: str, window: str, now: datetime) -> None:
         begin_month(event, unit=unit, now=now)
     accounts = locked(unit, window, window_at(lock_ledger(), window, now).starts_at)
     if accounts is not None:
-        fund(event, accounts, limits_of(unit).funding(window), reason=event.reason or "limit set")
-        note_crossings(event, [accounts])
+        limits = limits_of(unit)
+        fund(event, accounts, limits.funding(window), reason=event.reason or "limit set")
+        note_crossings(event, [accounts], limits)

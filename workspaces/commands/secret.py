@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from workspaces import ids, sealing
+from workspaces import ids, kept_write, sealing
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.registry import change_fields, clean, insert_all
@@ -171,9 +171,13 @@ def record_use(secret: Secret, value: str, *, version: AgentVersion, run_id: uui
     SecretUse.objects.bulk_create([use], ignore_conflicts=True)
 
 
-def forget_values(attempt_key: str) -> None:
-    """What the attempt was handed is nowhere any more: it was collected, or never started. That it was handed stays on record."""
-    SecretUse.objects.filter(attempt_key=attempt_key).exclude(ciphertext="").update(nonce="", ciphertext="")
+def forget_values(attempt_key: str, *, beside: kept_write.Writes | None = None) -> None:
+    """What the attempt was handed is nowhere any more: it was collected, or never started. That it was handed stays on record. `beside`
+    other writes, the caller sends it with them."""
+    writes = kept_write.Writes() if beside is None else beside
+    writes.change(SecretUse, {"nonce": "", "ciphertext": ""}, attempt_key=attempt_key)
+    if beside is None:
+        writes.send()
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
