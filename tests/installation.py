@@ -116,12 +116,12 @@ def children_of(parent: int) -> Iterator[int]:
                     yield int(name)
 
 
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 60) -> Any:
-    """Ask until the answer is true; the answer. An API that does not answer just now counts as not yet."""
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 60, every: float = 0.05) -> Any:
+    """Ask, every so many seconds, until the answer is true; the answer. An API that does not answer just now counts as not yet."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(urllib.error.URLError, ConnectionError):
             if found := holds():
                 return found
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
+        time.sleep(every)

@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.commands import report
-from runs.commands.attempt import FIRST_FENCE, end_attempt, start_attempt
+from runs.commands.attempt import FIRST_FENCE, _is_first, end_attempt, start_attempt
 from runs.jobs import dispatch as dispatching
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
@@ -49,6 +49,36 @@ def test_a_start_that_was_given_up_is_not_made_by_one_who_still_stages_it(monkey
         place.submit(late)
         assert place.observe(scope.current_id().hex, attempt.key).status == Status.EXITED, "its name is barred"
         assert not any(place.read(scope.current_id().hex, attempt.key, "stdout.log", offset=0, limit=10))
+
+
+def test_a_dispatcher_passes_by_what_another_one_is_about_to_start() -> None:
+    laboratory = make_laboratory(code=WAITS)
+    with laboratory.opened():
+        first, second = launch(laboratory), launch(laboratory)
+    claims, goes = threading.Event(), threading.Event()
+
+    def claim() -> None:
+        try:
+            with laboratory.opened(), transaction.atomic():
+                assert _is_first(first)
+                claims.set()
+                goes.wait(30)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=claim)
+    other.start()
+    assert claims.wait(30)
+    try:
+        with laboratory.opened():
+            with pytest.raises(Refusal, match=f"Another dispatcher is about to start {first.name}"):
+                start_attempt(actor=SYSTEM, run=first)
+            start_attempt(actor=SYSTEM, run=second)
+    finally:
+        goes.set()
+        other.join()
+    with laboratory.opened():
+        assert start_attempt(actor=SYSTEM, run=first).number == 1, "nobody claims it any more"
 
 
 def test_what_cannot_be_barred_is_not_said_to_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 import argparse
 import logging
 import os
+from contextlib import suppress
+from pathlib import Path
 
 import django_rq
 from django.conf import settings
@@ -13,8 +15,18 @@ from rq.serializers import JSONSerializer
 from runs.jobs import lanes
 
 LAST_SECONDS = 10.0
-# What holds no place in a pool lets starts, ends and pages go first where there is too little processor for all: a third, a ninth of their share.
-NICENESS = {"collect": 5, "export": 10}
+# Packing an archive lets all else go first, with a ninth of its share. Nobody else does: who settles holds the ledger's lock while he waits for the
+# processor, and then keeps all waiting that go before him.
+AUTOGROUP = Path("/proc/self/autogroup")
+NICENESS = {"export": 10}
+
+
+def give_way(niceness: int) -> None:
+    """Be nicer by so much, 0 to 19. Linux weighs the processes of a session against each other, and sessions by a niceness of their own
+    (sched(7), autogroups); each worker is a session, so both are set."""
+    os.nice(niceness)
+    with suppress(OSError):  # a kernel without autogroups has no such file
+        AUTOGROUP.write_text(str(niceness))
 
 
 class Worker(SimpleWorker):
@@ -32,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--burst", action="store_true", help="end when the queue is empty")
 
     def handle(self, *, queue: str, burst: bool, **options: object) -> None:
-        os.nice(NICENESS.get(queue, 0))
+        give_way(NICENESS.get(queue, 0))
         # One queue, since RQ moves a job safely to its worker only then. Jobs run in this process, and each begins with
         # close_old_connections (runs/queue.py), so that a restarted database is met with a new connection.
         logging.getLogger("rq").setLevel(logging.WARNING)
