@@ -4,7 +4,13 @@ import os
 import subprocess
 import sys
 
-PROGRAM = "import os; from labsite.management.commands.work import AUTOGROUP, give_way; give_way(7); print(os.nice(0)); print(AUTOGROUP.read_text() if AUTOGROUP.exists() else 'nice 7')"
+PROGRAM = """
+import os
+from labsite.management.commands.work import AUTOGROUP, give_way
+give_way(7)
+print(os.nice(0))
+print(AUTOGROUP.read_text() if AUTOGROUP.exists() else "nice 7")
+"""
 
 
 def test_a_worker_gives_way_as_a_process_and_as_a_session() -> None:
