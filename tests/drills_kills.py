@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from labsite.embedded.home import CHECKOUT
 from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
 from runs.models import Artifact, Attempt, Run, Watch
 from runs.place import place_in
+from runs.queries.collecting import collecting
 from tests.drills_fail_points import POINTS
 from tests.drills_ground import Ground
 from tests.installation import Installation, children_of, wait_until
@@ -131,10 +132,11 @@ class Drill:
         return [worker.pid]
 
     def _has_recovered(self, what: str, gone: list[int]) -> bool:
-        """Are the programs there again, and has somebody else what the dead ones held?"""
+        """Are the programs there again, and has somebody else what the dead ones held? Of what is over, nothing is left to hold."""
         with self._ground.looking():
+            held = Watch.objects.filter(Q(attempt__status__in=sorted(OPEN_ATTEMPTS)) | Q(attempt__in=collecting()))
             for pid in gone:
-                if Watch.objects.filter(lease_holder__contains=f":{pid}:").exists():
+                if held.filter(lease_holder__contains=f":{pid}:").exists():
                     return False
         if what == "web":
             with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
