@@ -16,6 +16,7 @@ from runs.models import Artifact, Decision, Evaluation, PolicyVersion, Promotion
 from runs.policy.decide import Outcome
 from runs.policy.document import Policy
 from runs.policy.facts import Cause, Facts, Measured, Result
+from runs.policy.results import about_results, asks_for_results
 from runs.policy.site import under
 from runs.queries.home_seeds import seed_lead
 from runs.queries.launch_request import prepare
@@ -25,9 +26,10 @@ from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
 from runs.queries.scoreboard import FINITE, best_first, scores_under
 from runs.queries.site_rules import site_facts
-from workspaces import ids
+from workspaces import ids, scope
+from workspaces.accounts import window_at
 from workspaces.audit import Refusal
-from workspaces.models import Agent, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit
+from workspaces.models import Agent, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit, Workspace
 from workspaces.queries.registry import current_contract
 from workspaces.queries.withdrawal import withdrawn
 from workspaces.standings import standings
@@ -55,6 +57,8 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
         known["gates"] = chain_for(checks_of(policy), starts_of(known["datasets"], known["artifacts"]))
     if policy.does == "promote" and cause.type == "evaluation" and not problems:
         known = _promotable(version, policy, cause)
+    if not policy.does.startswith("launch") and asks_for_results(policy) and not problems:
+        known = _results(policy) | known
     week = [row for row in standings(now=now, units={Unit.GPU_MS}) if row.window == Limit.Window.WEEK and row.mode == Limit.Mode.STOP]
     return Facts(
         at=now.isoformat(),
@@ -63,7 +67,7 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
         waiting_runs=QueueItem.objects.count(),
         problems=tuple(problems),
         site=site,
-        **_history(version, week[0].starts_at if week else None),
+        **_history(version, window_at(Workspace.objects.get(pk=scope.current_id()), Limit.Window.WEEK, now).starts_at),
         **known,
     )
 
@@ -92,13 +96,18 @@ def request_of(policy: Policy, datasets: list[dict[str, str]], artifacts: list[d
 # --- What the policy has done -------------------------------------------------------------------------------------------------------------
 
 
-def _history(version: PolicyVersion, week_starts: datetime | None) -> dict[str, Any]:
+def _history(version: PolicyVersion, week_starts: datetime) -> dict[str, Any]:
     own = Decision.objects.filter(version=version, outcome=Outcome.ACTS)
     last = own.order_by("-number").first()
     runs = Run.objects.filter(sweep__decision__policy=version.policy_id)
     is_open = ~Q(status__in=sorted(TERMINAL))
-    sums = runs.aggregate(all=Sum(USED_GPU_MS), week=Sum(USED_GPU_MS, filter=Q(created_at__gte=week_starts or version.created_at)))
+    sums = runs.aggregate(all=Sum(USED_GPU_MS), week=Sum(USED_GPU_MS, filter=Q(created_at__gte=week_starts)))
     sweeps = Sweep.objects.filter(decision__policy=version.policy_id)
+    # What a sweep has still to launch is as good as spent: it goes on by itself.
+    ahead = sum(
+        (row.members - row.launched) * row.gpu_ms_each
+        for row in sweeps.filter(status=Sweep.Status.RUNNING).annotate(launched=Count("runs"))
+    )
     open_sweeps = set(sweeps.filter(status=Sweep.Status.RUNNING).values_list("pk", flat=True))
     open_sweeps |= set(runs.filter(is_open).values_list("sweep", flat=True))
     acting = Decision.objects.filter(policy=version.policy_id, status=Decision.Status.ACTING, sweeps=None).count()
@@ -107,8 +116,8 @@ def _history(version: PolicyVersion, week_starts: datetime | None) -> dict[str, 
         "failures": _failures(version),
         "last_acted_at": last.created_at.isoformat() if last else None,
         "under_way": len(open_sweeps) + acting,
-        "spent_gpu_ms": int(sums["all"] or 0),
-        "spent_week_gpu_ms": int(sums["week"] or 0),
+        "spent_gpu_ms": int(sums["all"] or 0) + ahead,
+        "spent_week_gpu_ms": int(sums["week"] or 0) + ahead,
     }
 
 
@@ -133,12 +142,14 @@ def _failures(version: PolicyVersion) -> int:
 
 
 def _results(policy: Policy) -> dict[str, Any]:
-    agent, benchmark = Agent.objects.find(policy.action["agent"]), Benchmark.objects.find(policy.action["benchmark"])
+    about = about_results(policy)
+    benchmark = Benchmark.objects.find(about["benchmark"])
     contract = current_contract(benchmark.pk)
-    known: dict[str, Any] = {"of": {"agent": policy.action["agent"], "benchmark": policy.action["benchmark"]}}
+    known: dict[str, Any] = {"of": about} if policy.does.startswith("launch") else {}
     if contract is None:
         return known
-    runs = list(Run.objects.filter(agent=agent, benchmark=benchmark).order_by("-created_at", "-pk")[:MOST_RESULTS])[::-1]
+    of = {"agent": Agent.objects.find(about["agent"])} if "agent" in about else {}
+    runs = list(Run.objects.filter(benchmark=benchmark, **of).order_by("-created_at", "-pk")[:MOST_RESULTS])[::-1]
     scores = {
         row.run_id: row.value for row in scores_under(contract).filter(FINITE, run__in=[run.pk for run in runs]).order_by("created_at")
     }

@@ -79,6 +79,8 @@ def _record(event: Draft, version: PolicyVersion, cause: Cause, facts: Facts, de
     if Decision.objects.filter(policy=policy, cause_type=cause.type, cause_id=cause.id).exists():
         raise Refusal("That was decided on already.")
     acts = decided.outcome == Outcome.ACTS
+    if acts and Decision.objects.filter(version=version, outcome=Outcome.ACTS).count() != facts.acted:
+        raise Refusal(f"{policy.name} has acted this moment, and its limits count that; ask it again.")
     kept = decided.as_json()
     decision = Decision.objects.create(
         policy=policy,

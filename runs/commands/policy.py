@@ -15,7 +15,7 @@ from runs.policy.document import BadPolicy, read_policy
 from runs.policy.document import Policy as Document
 from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
 from runs.queries.policy_conflicts import conflict_faults
-from runs.queries.policy_names import name_faults, narrowing_faults
+from runs.queries.policy_names import standing_faults
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -154,6 +154,7 @@ def resume_policy(event: Draft, *, actor: Actor, policy: Policy, reason: str) ->
 @command(Verb.POLICY_RETIRED, needs=Permission.APPROVE, kind=Kind.POLICY)
 def retire_policy(event: Draft, *, actor: Actor, policy: Policy, reason: str) -> Policy:
     """Let it act no more, for good. Its versions and decisions stay."""
+    lock_ledger()  # before a row of it, as by whoever decides on a version: neither waits for the other in a circle
     retired = _set(
         event, policy, tuple(status for status in Policy.Status if status != Policy.Status.RETIRED), Policy.Status.RETIRED, reason
     )
@@ -207,8 +208,7 @@ def _read(policy: Policy, document: Any) -> Document:
         read = read_policy(document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults, field="document") from fault
-    faults = [*name_faults(read), *narrowing_faults(policy, read), *conflict_faults(policy, read)]
-    if faults:
+    if faults := standing_faults(policy, read):
         raise Refusal(*faults, field="document")
     return read
 

@@ -91,7 +91,7 @@ def _propose(
         reason=promotion.reason,
         requested_by=actor.user,
         token_id=actor.token_id,
-        quorum=reviewers_wanted(decision) if decision else 1,
+        quorum=reviewers_wanted(decision) if decision else None,
     )
     return promotion
 
@@ -119,6 +119,11 @@ def decide_promotion(
     )
 
 
+def _voices(actor: Actor) -> set[uuid.UUID]:
+    """Whose word it is: who says it, and in whose place."""
+    return {person.pk for person in (actor.user, actor.behalf) if person is not None}
+
+
 @command(Verb.APPROVAL_GIVEN, needs=Permission.APPROVE, kind=Kind.APPROVAL)
 def _decide(
     event: Draft,
@@ -143,7 +148,7 @@ def _decide(
     event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
     if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
         raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
-    if approves and decision is not None and reviewers_wanted(decision) and actor.user.pk == promotion.artifact.run.requested_by_id:
+    if approves and decision is not None and reviewers_wanted(decision) and promotion.artifact.run.requested_by_id in _voices(actor):
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
     found = _found_anew(promotion, read, decision, shut) if approves else None
     current = digest(found.content) if found else asked.content_hash

@@ -8,6 +8,7 @@ from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.lifecycle import RunStatus
 from runs.models import Run, Sweep
+from runs.queries.site_rules import site_stop
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.models import NotFound
@@ -31,6 +32,8 @@ def _advance(actor: Actor, sweep: Sweep) -> None:
     if asker is None:
         break_off_sweep(actor=actor, sweep=sweep, reason="The token that asked for this sweep holds no longer.")
         return
+    if sweep.decision_id is not None and site_stop():
+        return  # the operators have stopped what policies do; it goes on when they let it
     done = launched(sweep)
     room = AHEAD - Run.objects.filter(sweep=sweep, status__in=WAITING).count()
     for number in range(done + 1, min(sweep.members, done + max(0, room)) + 1):

@@ -5,10 +5,13 @@ between, or runs twice, decides nothing twice and launches nothing twice.
 """
 
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
+import structlog
 from django.utils import timezone
+from rq.timeouts import BaseTimeoutException
 
 from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
@@ -21,6 +24,7 @@ from runs.expressions.worker import Asking
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.models import Artifact, Decision, MemoryEntry, PolicyVersion, Promotion, Run
+from runs.models import Policy as PolicyRow
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, Policy, read_policy
 from runs.policy.facts import Cause, Facts
@@ -34,7 +38,10 @@ from workspaces.models import NotFound, Notification
 from workspaces.queries.workspace import is_archived
 from workspaces.thresholds import stewards
 
+log = structlog.get_logger(__name__)
+
 PATIENCE = timedelta(minutes=10)
+STALE = timedelta(days=1)  # what was decided so long ago and never done is not done any more
 AT_ONCE = 20  # causes of one policy in one look; the bell is rung again for the rest
 
 
@@ -43,12 +50,24 @@ def decide_policies(actor: Actor, subject: uuid.UUID) -> None:
     if is_archived():
         return
     for version in acting_versions():
-        ask(actor, version, timezone.now())
+        with _apart("policy could not be asked", version=version.pk.hex):
+            ask(actor, version, timezone.now())
     for decision in (
         Decision.objects.filter(status=Decision.Status.ACTING).select_related("policy", "version__proposed_by").order_by("created_at")
     ):
-        with suppress(Refusal):  # carried out meanwhile
+        with _apart("decision could not be carried out", decision=decision.pk.hex), suppress(Refusal):  # carried out meanwhile
             carry_out(actor, decision)
+
+
+@contextmanager
+def _apart(words: str, **what: str) -> Iterator[None]:
+    """One bad row keeps no other from its turn."""
+    try:
+        yield
+    except BaseTimeoutException:
+        raise
+    except Exception:
+        log.exception(words, **what)
 
 
 def ask(actor: Actor, version: PolicyVersion, now: datetime) -> None:
@@ -87,7 +106,9 @@ def carry_out(actor: Actor, decision: Decision) -> None:
     if decision.status != Decision.Status.ACTING:
         return
     version = decision.version
-    policy = read_policy(version.document)
+    if ended := _no_more(decision):
+        conclude_decision(actor=actor, decision=decision, failure=ended)
+        return
     asker = asker_of(version.proposed_by, version.token_id, job_id=actor.job_id)
     if asker is None:
         conclude_decision(actor=actor, decision=decision, failure="The token that proposed this version holds no longer.")
@@ -96,11 +117,22 @@ def carry_out(actor: Actor, decision: Decision) -> None:
         conclude_decision(actor=actor, decision=decision, failure=stopped)
         return
     try:
-        _act(asker, decision, policy)
+        _act(asker, decision, read_policy(version.document))
+    except BadPolicy as fault:
+        conclude_decision(actor=actor, decision=decision, failure=" ".join(fault.faults)[:1000])
     except (Refusal, Denied, NotFound) as fault:
         conclude_decision(actor=actor, decision=decision, failure=str(fault)[:1000])
     else:
         conclude_decision(actor=actor, decision=decision)
+
+
+def _no_more(decision: Decision) -> str:
+    """Why what was decided is not done any more; empty where it is. A job that was killed, or an archive, may have left it lying."""
+    if decision.policy.status in (PolicyRow.Status.PAUSED, PolicyRow.Status.RETIRED):
+        return f"The policy was {decision.policy.status} before it acted."
+    if timezone.now() - decision.created_at > STALE:
+        return f"It was decided on {decision.created_at:%d %B}, and things are not as they were."
+    return ""
 
 
 def _act(asker: Actor, decision: Decision, policy: Policy) -> None:

@@ -12,10 +12,11 @@ Named = Mapping[str, Policy]  # short name of a policy -> what its acting versio
 BOUNDS = ("decisions", "gpu_hours", "gpu_hours_a_week")  # limits that end a circle, or let it go round only so often
 SAME = ("agent", "benchmark", "inputs", "parameters")  # of a launch: what makes it the same one
 STARTED_BY = {
-    "launch_sweep": {"sweep_ended", "run_ended", "evaluation_scored"},
-    "launch_run": {"sweep_ended", "run_ended", "evaluation_scored"},
-    "write_memory": {"memory_written"},
+    # Runs make datasets grow and write memory; what of it, nobody says beforehand.
+    "launch_sweep": {"sweep_ended", "run_ended", "evaluation_scored", "dataset_grew", "memory_written"},
+    "launch_run": {"sweep_ended", "run_ended", "evaluation_scored", "dataset_grew", "memory_written"},
     "promote": {"promotion_decided"},
+    # What policies write starts none (runs/queries/policy_cause.py), and memory is reviewed by people.
 }
 
 

@@ -112,7 +112,8 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
         return Decided(Outcome.ACTS, words, checks, gpu_ms=0)
     if policy.does == "launch_run":
         candidate = Candidate(dict(policy.action.get("parameters", {})), True, "as the policy says")
-        return _within(policy, facts, checks, f"Launches one run of {policy.action['agent']}.", (candidate,))
+        words = f"Launches {plural(seeds_of(policy), 'run', 'runs')} of {policy.action['agent']}."
+        return _within(policy, facts, checks, words, (candidate,))
     if facts.of != {"agent": policy.action["agent"], "benchmark": policy.action["benchmark"]}:
         words = "The facts that are kept are of another agent or benchmark, so nobody can say what this version would have chosen."
         return Decided(Outcome.FAILED, words, checks)
@@ -127,9 +128,14 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
     return _within(policy, facts, checks, words, choice.candidates)
 
 
+def seeds_of(policy: Policy) -> int:
+    """Runs of each configuration that it launches, one with each seed."""
+    return len(policy.action.get("seeds", ())) or 1
+
+
 def _within(policy: Policy, facts: Facts, checks: tuple[Fact, ...], words: str, candidates: tuple[Candidate, ...]) -> Decided:
     """What it asks for together must fit into the policy's own limits."""
-    count = sum(candidate.is_chosen for candidate in candidates)
+    count = sum(candidate.is_chosen for candidate in candidates) * seeds_of(policy)
     gpu_ms = count * facts.gpu_ms_each if facts.gpu_ms_each is not None else None
     for name, spent, span in (("gpu_hours", facts.spent_gpu_ms, "in all"), ("gpu_hours_a_week", facts.spent_week_gpu_ms, "this week")):
         if name not in policy.limits:

@@ -4,7 +4,7 @@ Each decision is judged on what was true then, as the version of that time had l
 changed later facts, and nobody can know how.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,18 +101,47 @@ def replay(
     return Replay(count, same, tuple(differences), (acted[0], acted[1]), (gpu_ms[0], gpu_ms[1]), unread)
 
 
-def in_words(found: Replay, weeks: int, *, is_cut: bool = False) -> str:
-    """One or two sentences for whoever decides. `is_cut`: there were more, and these are the newest."""
+UNASKED = {
+    "trigger": "the trigger",
+    "pool": "the pool",
+    "gpu_hours_each": "the hours of each run",
+    "inputs": "the inputs",
+    "name": "the name",
+}
+
+
+def unasked(before: Mapping[str, Any] | None, after: Policy) -> list[str]:
+    """What a version changes that facts kept under the version `before` cannot answer for, in words: what it would have been asked about, what its
+    launches would have read and reserved. A replay takes these as they were."""
+    if before is None:
+        return []
+    old, new = before.get("action", {}), after.action
+    names = ["trigger"] if before.get("trigger") != after.trigger else []
+    names += [name for name in ("pool", "gpu_hours_each", "inputs", "name") if old.get(name) != new.get(name)]
+    return [UNASKED[name] for name in names]
+
+
+def in_words(found: Replay, weeks: int, *, is_cut: bool = False, unasked: Sequence[str] = ()) -> str:
+    """One to three sentences for whoever decides. `is_cut`: there were more, and these are the newest. `unasked`: what is left out of account."""
     span = f"in the last {plural(weeks, 'week', 'weeks')}"
     if not found.count:
         return f"Nothing was decided {span}, so there is nothing to hold it against."
     others = "1 would have been another" if found.different == 1 else f"{found.different:,} would have been others"
     of = f"{'the newest ' if is_cut else ''}{plural(found.count, 'decision', 'decisions')}"
     would = f"It would have acted {plural(found.acted[1], 'time', 'times')} instead of {found.acted[0]:,}"
+    apart = (
+        f" It also changes {_listed(unasked)}: what that would have made of it is not in the facts, and not counted here."
+        if unasked
+        else ""
+    )
     return (
         f"Of {of} {span} {others if found.different else 'none would have been another'}. {would}, and reserved at most "
-        f"{gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}."
+        f"{gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}.{apart}"
     )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _is_same(kept: Kept, now: Decided) -> bool:

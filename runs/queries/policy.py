@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum, Window
 from django.db.models.functions import Greatest, RowNumber
 from django.utils import timezone
 
-from runs.expressions.answered import answered, expression_faults
+from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
 from runs.lifecycle import TERMINAL
 from runs.models import Decision, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
@@ -19,8 +19,8 @@ from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.memory import LEAST, why_aside
-from runs.policy.replay import Kept, in_words, replay
-from runs.queries.policy_names import name_faults
+from runs.policy.replay import Kept, in_words, replay, unasked
+from runs.queries.policy_names import standing_faults
 from workspaces import kept_query
 from workspaces.checklist import fact_checks
 from workspaces.queries.paging import Page, newest_first
@@ -228,7 +228,8 @@ def promotion_of(decision: Decision) -> uuid.UUID:
 
 def decision_page(decision: Decision) -> DecisionPage:
     sweep = Sweep.objects.filter(decision=decision).first()
-    runs = list(Run.objects.filter(sweep=sweep).order_by("number")[:100]) if sweep else []
+    launched = Run.objects.filter(sweep=sweep) if sweep else Run.objects.none()
+    runs = list(launched.order_by("number")[:100])
     rows = [{**entry, "values": entry["parameters"]} for entry in decision.candidates]
     columns = sorted({name for entry in rows for name in entry["parameters"]})[:12]
     for entry in rows:
@@ -242,9 +243,16 @@ def decision_page(decision: Decision) -> DecisionPage:
         sweep=sweep,
         promotion=Promotion.objects.filter(pk=promotion_of(decision)).first(),
         runs=runs,
-        spent_gpu_ms=sum(run.spent_gpu_ms for run in runs),
-        is_open=any(not run.is_terminal for run in runs) or decision.status == Decision.Status.ACTING,
+        spent_gpu_ms=spent_on(decision)[1],
+        is_open=_is_open(decision, sweep, launched),
     )
+
+
+def _is_open(decision: Decision, sweep: Sweep | None, launched: "QuerySet[Run]") -> bool:
+    """May it yet cost more?"""
+    if decision.status == Decision.Status.ACTING or (sweep is not None and sweep.status == Sweep.Status.RUNNING):
+        return True
+    return launched.exclude(status__in=sorted(TERMINAL)).exists()
 
 
 # --- What a version would have changed ----------------------------------------------------------------------------------------------------
@@ -275,7 +283,11 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
     with Asking() as asking:
         found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: answered(read, facts, asking))
     return Preview(
-        (*name_faults(read), *expression_faults(read)), lines, since, found.as_json(), in_words(found, weeks, is_cut=found.count == most)
+        tuple(standing_faults(policy, read)),
+        lines,
+        since,
+        found.as_json(),
+        in_words(found, weeks, is_cut=found.count == most, unasked=unasked(acting.document if acting else None, read)),
     )
 
 

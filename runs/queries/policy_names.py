@@ -6,6 +6,7 @@ from typing import Any
 from runs.expressions.answered import expression_faults
 from runs.models import Policy as PolicyRow
 from runs.policy.document import Policy
+from runs.policy.results import results_faults
 from runs.queries.policy_conflicts import conflict_faults
 from workspaces.models import Agent, Benchmark, Dataset, NotFound, Pool
 
@@ -36,7 +37,13 @@ def name_faults(policy: Policy) -> list[str]:
 def standing_faults(row: PolicyRow, policy: Policy) -> list[str]:
     """What only the workspace can say of a document that was taken: names that nothing bears, expressions that are none, and where the policy is
     narrowed to a benchmark an action on another, and what it would do to other policies or to itself."""
-    return [*name_faults(policy), *narrowing_faults(row, policy), *conflict_faults(row, policy), *expression_faults(policy)]
+    return [
+        *name_faults(policy),
+        *results_faults(policy),
+        *narrowing_faults(row, policy),
+        *conflict_faults(row, policy),
+        *expression_faults(policy),
+    ]
 
 
 def narrowing_faults(row: PolicyRow, policy: Policy) -> list[str]:

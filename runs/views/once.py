@@ -3,7 +3,16 @@
 import re
 import uuid
 
+from django import forms
+
 from workspaces.pages import PageRequest
+
+
+class OnceForm(forms.Form):
+    """A form of nothing but its button."""
+
+    once = forms.CharField(widget=forms.HiddenInput, required=False)
+
 
 KEY = re.compile(r"[0-9a-f]{32}")
 

@@ -20,6 +20,7 @@ from runs.policy.decide import Outcome
 from runs.policy.starters import STARTERS
 from runs.queries.policy import MOST_WAITED_FOR, decision_page, page_of_decisions, policy_page, policy_rows, preview
 from runs.queries.policy_names import names_here, standing_faults
+from runs.views.once import OnceForm, form_key, id_of
 from workspaces.audit import Refusal
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Approval, NotFound
@@ -155,11 +156,12 @@ def policy_decide(request: PageRequest, policy: str) -> HttpResponseBase:
     back = reverse("policy", args=[request.workspace.slug, found.slug])
 
     def save(form: forms.Form) -> HttpResponseBase:
-        made = decide_now(actor=request.actor, policy=found)
+        made = decide_now(actor=request.actor, policy=found, cause_id=id_of(request, key))
         return redirect("decision", request.workspace.slug, made.public_id)
 
     lead = "It looks at the facts of this moment and does what it says, within its limits. The decision is kept whatever it is."
-    form = forms.Form(request.POST if request.method == "POST" else None)
+    key = form_key(request)
+    form = OnceForm(request.POST if request.method == "POST" else None, initial={"once": key})
     return form_page(
         request, form, save, title=f"Ask {found.name} now", submit="Decide now", lead=lead, trail=((found.name, back),), back=back
     )  # fmt: skip

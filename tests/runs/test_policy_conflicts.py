@@ -8,9 +8,10 @@ import pytest
 from runs.commands.approval import decide_approval
 from runs.commands.policy import create_policy, propose_version
 from runs.models import Decision, PolicyVersion, Run
-from runs.policy.conflicts import conflicts, is_bounded
+from runs.policy.conflicts import STARTED_BY, conflicts, is_bounded
 from runs.policy.document import read_policy
 from runs.queries.policy import FLAPPING, trouble
+from runs.queries.policy_cause import LOOKS
 from tests.factories_registry import make_benchmark
 from tests.factories_runs import Laboratory, make_laboratory
 from tests.runs.test_policy import DOCUMENT, approved, approver
@@ -36,8 +37,8 @@ def said(document: Document, **others: Document) -> str:
         (LAUNCH, {}),
         (LAUNCH | {"trigger": {"on": "run_ended", "agent": "worker", "benchmark": "accuracy"}}, {}),
         (LAUNCH | {"limits": {"cooldown_minutes": 1, "failures": 3}}, {}),
-        (REMEMBERS, {}),
-        (REMEMBERS | {"limits": {"gpu_hours": 1}}, {}),
+        (LAUNCH | {"trigger": {"on": "dataset_grew", "dataset": "games"}}, {}),
+        (LAUNCH | {"trigger": {"on": "memory_written", "collection": "notes"}}, {}),
         (LAUNCH | {"trigger": {"on": "promotion_decided"}}, {"crowns": PROMOTES}),
     ],
 )
@@ -52,12 +53,18 @@ def test_what_would_start_itself_for_ever_needs_a_limit(document: Document, othe
         LAUNCH | {"trigger": {"on": "run_ended", "agent": "another"}},
         LAUNCH | {"trigger": {"on": "schedule", "every": "day"}},
         LAUNCH | {"limits": {"gpu_hours_a_week": 2}},
-        REMEMBERS | {"trigger": {"on": "memory_written", "collection": "elsewhere"}},
+        REMEMBERS,  # what policies write starts none
+        LAUNCH | {"trigger": {"on": "memory_reviewed"}},  # which people do
         {"trigger": {"on": "run_ended"}, "action": {"do": "notify", "words": "x"}},
     ],
 )
 def test_what_does_not_come_back_to_itself_needs_none(document: Document) -> None:
     assert said(document) == ""
+
+
+def test_of_everything_that_policies_are_asked_about_it_is_known_whether_they_may_cause_it() -> None:
+    by_people_alone = {"memory_reviewed"}
+    assert set().union(*STARTED_BY.values()) | by_people_alone == set(LOOKS)
 
 
 def test_a_limit_anywhere_in_a_circle_ends_it() -> None:

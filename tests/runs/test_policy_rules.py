@@ -1,5 +1,6 @@
 """What a policy's document may say, what its rules choose, and when its schedule falls due. Nothing here asks a database."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,7 +11,7 @@ from runs.policy.choosing import RULES, Choice
 from runs.policy.decide import Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Facts, Result, facts_from
-from runs.policy.replay import Kept, replay
+from runs.policy.replay import Kept, in_words, replay, unasked
 from runs.policy.starters import STARTERS
 from runs.queries.policy_cause import last_due
 
@@ -156,6 +157,7 @@ def test_a_bandit_plays_every_arm_once_and_then_the_largest_bounds() -> None:
             Outcome.LIMITED,
             "may use 10 GPU-hours in all, has used 5 GPU-hours, and would ask for 6 GPU-hours",
         ),
+        ({}, {"action": {**DOCUMENT["action"], "seeds": [1, 2]}}, Outcome.LIMITED, "and would ask for 12 GPU-hours"),
         ({"gpu_ms_each": None}, {}, Outcome.LIMITED, "nobody can foresee"),
         ({"left_gpu_ms": None}, {"gate": [{"check": "budget_left", "gpu_hours": 1}]}, Outcome.BARRED, "no limit"),
         ({"left_gpu_ms": HOUR - 1}, {"gate": [{"check": "budget_left", "gpu_hours": 1}]}, Outcome.BARRED, "Budget left"),
@@ -217,6 +219,20 @@ def test_an_unchanged_version_gives_every_decision_again_and_another_says_where_
     assert {(one["launches_then"], one["launches_now"]) for one in changed} <= {(6, 2), (0, 2)}
     assert len(changed) == other.different
     assert replay(policy, [Kept("d", 1, "acts", "", [], None, {"form": 0})]).unread == 1
+
+
+def test_what_a_simulation_cannot_tell_it_says() -> None:
+    before = read_policy(DOCUMENT)
+    seen = replay(before, [])
+    seen = replace(seen, count=1, same=1)
+    assert "not counted here" not in in_words(seen, 4, unasked=unasked(DOCUMENT, before))
+    dearer = read_policy(DOCUMENT | {"action": {**DOCUMENT["action"], "gpu_hours_each": 10, "pool": "large"}})
+    assert "It also changes the pool and the hours of each run: what that would have made of it is not in the facts" in in_words(
+        seen, 4, unasked=unasked(DOCUMENT, dearer)
+    )
+    later = read_policy(DOCUMENT | {"trigger": {"on": "schedule", "every": "day"}})
+    assert unasked(DOCUMENT, later) == ["the trigger"]
+    assert unasked(None, later) == [], "there was no version before"
 
 
 # --- Schedules ----------------------------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from tests.factories_runs import Laboratory, make_laboratory
 from workspaces import store
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
+from workspaces.commands.approval_rule import set_rule
 from workspaces.commands.benchmark import publish_contract
 from workspaces.models import Approval, AuditEvent, Benchmark, Dataset, DatasetVersion
 
@@ -75,6 +76,19 @@ def test_put_forward_decided_by_another_and_standing(laboratory: Laboratory, app
         assert find_standing("champion").pk == promotion.pk
         event = AuditEvent.objects.latest("sequence")
         assert (event.verb, event.subject_label) == ("promotion.decided", "champion, promotion 1")
+
+
+def test_a_rule_of_two_holds_for_a_promotion_too(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        second = make_member(laboratory.workspace, "admin")
+        set_rule(actor=laboratory.owner, kind="promotion", approvers=2, role="approver", hours=24, reason="Two pairs of eyes")
+        promotion, approval = propose(laboratory.owner, make_candidate(laboratory))
+        decide(approver, approval)
+        promotion.refresh_from_db()
+        assert promotion.status == "proposed"
+        decide(second, approval)
+        promotion.refresh_from_db()
+        assert promotion.status == "promoted"
 
 
 def test_who_may_not_promote_cannot_put_forward(laboratory: Laboratory) -> None:

@@ -60,7 +60,7 @@ def ask(
         content_hash=content_hash or digest(content),
         reason=reason[:1000],
         requested_by=requested_by,
-        quorum=rule.approvers if quorum is None else max(1, quorum),
+        quorum=max(rule.approvers, quorum or 1),
         role=rule.role,
         expires_at=timezone.now() + (timedelta(hours=rule.hours) if expires_in is None else expires_in),
     )
