@@ -6,7 +6,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.postgres.functions import TransactionNow
@@ -69,6 +69,7 @@ class Subject:
     row: models.Model
     before_hash: str
     gone: tuple[uuid.UUID, str] | None = None  # key and label of a row that is being deleted
+    after_hash: str = ""  # where it is known before the row is read
 
     @property
     def key(self) -> uuid.UUID:
@@ -97,6 +98,8 @@ class Draft:
         """Call before the change: remembers the row's hash. `as_read`: they are as this transaction has read them under their locks."""
         places = self._places()
         fresh = [row for row in rows if (type(row), row.pk) not in places]
+        for place in (places[type(row), row.pk] for row in rows if (type(row), row.pk) in places):
+            self.subjects[place].after_hash = ""  # to be read again at the end
         hashes = {row.pk: read_hash(row) for row in fresh} if as_read else row_hashes(fresh)
         self.subjects.extend(Subject(row=row, before_hash=hashes.get(row.pk, "")) for row in fresh)
 
@@ -141,6 +144,18 @@ class Draft:
 
     def _places(self) -> dict[tuple[type[models.Model], Any], int]:
         return {(type(subject.row), subject.key): place for place, subject in enumerate(self.subjects)}
+
+
+def hashed(rows: Iterable[models.Model]) -> list[Subject]:
+    """New rows for `Draft.subjects`, hashed before they are written: so thousands of them are not read under the locks of a command. Each has to say
+    itself all that the database will hold of it, down to `created_at`."""
+    return [Subject(row=row, before_hash="", after_hash=read_hash(row)) for row in rows]
+
+
+def transaction_instant() -> datetime:
+    """When the open transaction began, by the database's clock: the `created_at` of rows for `hashed`."""
+    [(now, _)] = kept_query.ask(_standing, key=scope.current_id())
+    return now  # type: ignore[no-any-return]  # of the database
 
 
 def command(
@@ -218,7 +233,7 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
     """Append the event to the workspace's chain, as the last thing of its command; its row lock on the head makes the sequence gapless.
 
     Under that lock the workspace's status is final: what began before the workspace was archived raises Archived here."""
-    questions, tables = _row_questions(subject.row for subject in draft.subjects if not subject.gone)
+    questions, tables = _row_questions(subject.row for subject in draft.subjects if not subject.gone and not subject.after_hash)
     heads, [(now, status)], *stored = kept_query.ask_together(
         [kept_query.Question(_head, (), {}), kept_query.Question(_standing, (), {"key": scope.current_id()}), *questions]
     )
@@ -251,15 +266,18 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
     event.recorded_at = event.created_at = now
     hashes = _hashes(tables, stored)
     subjects = [
-        EventSubject(
-            event=event,
+        kept_write.row_of(
+            EventSubject,
+            id=ids.uuid7(),
+            workspace_id=event.workspace_id,
+            event_id=event.pk,
             position=position,
             created_at=now,
             type=type_name(subject.row),
             object_id=subject.key,
             label=subject.label,
             before_hash=subject.before_hash,
-            after_hash="" if subject.gone else hashes.get(subject.row.pk, ""),
+            after_hash="" if subject.gone else subject.after_hash or hashes.get(subject.row.pk, ""),
         )
         for position, subject in enumerate(draft.subjects)
     ]
@@ -286,8 +304,8 @@ HASHED_SUBJECT = {1: ("id", "position", "type", "object_id", "label", "before_ha
 
 def event_hash(event: AuditEvent, subjects: list[EventSubject]) -> str:
     """SHA-256 over every stored column of the event and of its subjects, in the event's own version of the form."""
-    stored = {name: plain(getattr(event, name)) for name in HASHED[event.version]}
-    stored["subjects"] = [[plain(getattr(subject, name)) for name in HASHED_SUBJECT[event.version]] for subject in subjects]
+    stored = {name: getattr(event, name) for name in HASHED[event.version]}
+    stored["subjects"] = [[getattr(subject, name) for name in HASHED_SUBJECT[event.version]] for subject in subjects]
     return digest(stored)
 
 
@@ -315,11 +333,7 @@ def _row_questions(rows: Iterable[models.Model]) -> tuple[list[kept_query.Questi
 
 
 def _hashes(tables: Iterable[type[models.Model]], found: Iterable[list[dict[str, Any]]]) -> dict[Any, str]:
-    return {
-        stored[model._meta.pk.attname]: digest({name: plain(value) for name, value in stored.items()})
-        for model, rows in zip(tables, found, strict=True)
-        for stored in rows
-    }
+    return {stored[model._meta.pk.attname]: digest(stored) for model, rows in zip(tables, found, strict=True) for stored in rows}
 
 
 def _by_keys(model: type[models.Model], keys: Any) -> "models.QuerySet[Any, dict[str, Any]]":

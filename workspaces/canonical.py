@@ -5,9 +5,12 @@ import json
 import uuid
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django.db import models
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest(value: Any) -> str:
@@ -15,7 +18,7 @@ def digest(value: Any) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _ENCODER.encode(plain(value)).encode()
 
 
 def plain(value: Any) -> Any:
@@ -28,7 +31,7 @@ def plain(value: Any) -> Any:
         case Decimal():
             return str(value)
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            return _instant(value)
         case date():
             return value.isoformat()
         case uuid.UUID():
@@ -44,6 +47,11 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
+@lru_cache(maxsize=64)  # the thousands of rows that one command makes have one
+def _instant(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def read_hash(row: models.Model) -> str:
     """SHA-256 of a row as it was read, which is `workspaces.audit.row_hash` of it as long as nobody has changed it there or here."""
-    return digest({field.attname: plain(getattr(row, field.attname)) for field in row._meta.concrete_fields})
+    return digest({field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields})

@@ -5,16 +5,25 @@ command more than sending it. No signals, no parents: models here have neither. 
 What is written in a row, with nothing read in between, goes to the database at once: `Writes`.
 """
 
+import json
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, connection, models
 from django.db.models.expressions import DatabaseDefault
 
 from workspaces import scope
 
+R = TypeVar("R", bound=models.Model)
 FEW = 8  # rows of one statement
+# Of these the text in JSON is what the database makes the same value of.
+PLAIN = frozenset(
+    {"UUIDField", "CharField", "TextField", "DateTimeField", "BooleanField", "PositiveIntegerField", "IntegerField", "BigIntegerField"}
+)
 
 
 class Writes:
@@ -34,6 +43,9 @@ class Writes:
         fields = _written(model)
         # Each number of rows has an SQL of its own, and those are kept for good.
         values = [[_value(row, field, is_new=True) for field in fields] for row in rows] if len(rows) <= FEW else []
+        if not values and (many := _as_json(model, rows)):
+            self._put(_insert_many_sql(model), [many], lambda _: _are_there(rows))
+            return
         if not values or any(hasattr(value, "resolve_expression") for one in values for value in one):  # computed by the database
             self.send()
             model._default_manager.bulk_create(rows)
@@ -47,7 +59,7 @@ class Writes:
                 if answers:
                     for field, value in zip(told, answers[number], strict=True):
                         setattr(row, field.attname, value)
-                row._state.adding, row._state.db = False, connection.alias
+            _are_there(rows)
 
         self._put(_insert_sql(model, given, told), [value for one in values for value in one if value is not _DEFAULT], take)
 
@@ -104,6 +116,16 @@ class Writes:
         self._statements.append((sql, values, take))
 
 
+def row_of(model: type[R], **columns: Any) -> R:
+    """A new row with a value for each column: a third of the time that a model takes which fills in what is not given."""
+    return model(*[columns[name] for name in _column_names(model)])
+
+
+@cache
+def _column_names(model: type[models.Model]) -> tuple[str, ...]:
+    return tuple(field.attname for field in model._meta.concrete_fields)
+
+
 def insert(rows: Sequence[models.Model]) -> None:
     """Add new rows of one model, with keys of their own, in one statement."""
     writes = Writes()
@@ -131,6 +153,51 @@ def _value(row: models.Model, field: Any, *, is_new: bool) -> Any:
 @cache
 def _written(model: type[models.Model]) -> tuple[Any, ...]:
     return tuple(field for field in model._meta.local_concrete_fields if not field.generated)
+
+
+def _as_json(model: type[models.Model], rows: Sequence[models.Model]) -> str:
+    """Many rows as one parameter, which the database takes apart: a hundredth of the time that a parameter for each value takes. Empty where
+    the database is to fill something in, or a field is none of PLAIN."""
+    get = _all_of(model)
+    if get is None:
+        return ""
+    names = [field.column for field in _written(model)]
+    try:
+        return json.dumps([dict(zip(names, get(row), strict=True)) for row in rows], default=_text, ensure_ascii=False)
+    except TypeError:
+        return ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, uuid.UUID | datetime):
+        return str(value)
+    raise TypeError(f"{value!r} is filled in by the database")
+
+
+@cache
+def _all_of(model: type[models.Model]) -> Callable[[models.Model], tuple[Any, ...]] | None:
+    """Reads what is written of a row; None where that is more than to read it."""
+    fields = _written(model)
+    if any(_type_of(field) not in PLAIN or getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False) for field in fields):
+        return None
+    return attrgetter(*(field.attname for field in fields))
+
+
+def _are_there(rows: Sequence[models.Model]) -> None:
+    for row in rows:
+        row._state.adding, row._state.db = False, connection.alias
+
+
+def _type_of(field: Any) -> str:
+    return str((field.target_field if field.is_relation else field).get_internal_type())
+
+
+@cache
+def _insert_many_sql(model: type[models.Model]) -> str:
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(field.column) for field in _written(model))
+    types = ", ".join(f"{quote(field.column)} {field.db_type(connection)}" for field in _written(model))
+    return f"INSERT INTO {quote(model._meta.db_table)} ({columns}) SELECT {columns} FROM json_to_recordset(%s::json) AS one ({types})"  # noqa: S608  # names of ours
 
 
 @cache

@@ -1,15 +1,17 @@
 """Withdrawing something and everything that rests on it, and taking that back (M9). Marks are written, nothing is changed or deleted."""
 
+from collections import Counter
+
 from django.utils import timezone
 
 from runs.models import Evaluation, Run, UndeclaredInput
-from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage import Lineage, Node, Way, reach
 from runs.queries.lineage_edges import CONTENT, NodeKind
-from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, fingerprint_of, reached_by
-from workspaces import kept_query
+from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, fingerprint_now, fingerprint_of, reached_by
+from workspaces import ids, kept_query, kept_write
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command
+from workspaces.audit import Draft, Refusal, command, hashed, transaction_instant
 from workspaces.models import Withdrawal, WithdrawnObject
 from workspaces.verbs import Verb
 
@@ -17,7 +19,7 @@ from workspaces.verbs import Verb
 @command(Verb.WITHDRAWAL_MADE, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)
 def withdraw(event: Draft, *, actor: Actor, subject: Node, label: str, reason: str, fingerprint: str = "") -> Withdrawal:
     """Mark a subject and all that rests on it as withdrawn. `fingerprint`: that of the radius which was looked at; refused where it is another
-    one by now. Launches wait for it, and it for them, so that no run comes in between."""
+    one by now. Launches wait for it, and it for them, so that no run comes in between; what takes long is done before they have to."""
     if subject.kind not in SUBJECTS:
         raise Refusal("A dataset version, a run or an artifact can be withdrawn.")
     if actor.user is None:
@@ -25,20 +27,21 @@ def withdraw(event: Draft, *, actor: Actor, subject: Node, label: str, reason: s
     given = reason.strip()[:1000]
     if not given:
         raise Refusal("Say why; whoever rests on it will read it.", field="reason")
-    lock_ledger()
-    if Withdrawal.objects.filter(subject_kind=subject.kind, subject_id=subject.id, undone_at=None).exists():
-        raise Refusal(f"{label} is withdrawn already.")
-    reached = reached_by(subject)
-    if not reached.is_whole:
-        raise Refusal(f"More than {MOST_REACHED:,} things rest on {label}; withdraw what it was made into instead, one by one.")
-    if fingerprint and fingerprint != fingerprint_of(reached):
-        raise Refusal("Something else rests on it since you looked. Look at it again before you confirm.")
-    withdrawal = Withdrawal.objects.create(
+    reached = _looked_at(subject, label, fingerprint)
+    seen = fingerprint or fingerprint_of(reached)
+    withdrawal = Withdrawal(
         subject_kind=subject.kind, subject_id=subject.id, subject_label=label[:300], reason=given, withdrawn_by=actor.user
     )
+    made = _Marks(withdrawal, reached.distance)
+    lock_ledger(event)
+    if Withdrawal.objects.filter(subject_kind=subject.kind, subject_id=subject.id, undone_at=None).exists():
+        raise Refusal(f"{label} is withdrawn already.")
+    if fingerprint_now(subject) != seen:  # somebody was in between
+        made = _Marks(withdrawal, _looked_at(subject, label, fingerprint).distance)
+    kept_write.insert([withdrawal])
     event.created(withdrawal)
     event.reason = given
-    _mark(event, withdrawal, reached.distance)
+    made.write(event)
     return withdrawal
 
 
@@ -72,7 +75,7 @@ def spread(event: Draft, run: Run) -> None:
     )  # fmt: skip
     if not found:
         return
-    made = walk([Node(NodeKind.RUN, run.pk)], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
+    made = reach([Node(NodeKind.RUN, run.pk)], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
     for mark in found:
         if mark.kind == NodeKind.CONTRACT:
             reached = {Node(NodeKind.EVALUATION, pk): mark.distance + 1 for pk, contract in scores.items() if contract == mark.object_id}
@@ -80,15 +83,36 @@ def spread(event: Draft, run: Run) -> None:
             away = 0 if mark.object_id == run.pk else 2  # the reading stands between
             reached = {node: mark.distance + away + steps for node, steps in made.items()}
         known = set(mark.withdrawal.objects_marked.filter(object_id__in=[node.id for node in reached]).values_list("kind", "object_id"))
-        _mark(event, mark.withdrawal, {node: steps for node, steps in reached.items() if (node.kind.value, node.id) not in known})
+        fresh = {node: steps for node, steps in reached.items() if (node.kind.value, node.id) not in known}
+        _Marks(mark.withdrawal, fresh).write(event)
 
 
-def _mark(event: Draft, withdrawal: Withdrawal, distance: dict[Node, int]) -> None:
-    marks = [
-        WithdrawnObject(withdrawal=withdrawal, kind=node.kind, object_id=node.id, distance=steps) for node, steps in distance.items()
-    ]  # fmt: skip
-    WithdrawnObject.objects.bulk_create(marks, batch_size=1_000)
-    event.created(*marks)
-    counts = event.details.setdefault("withdrawn", {})
-    for mark in marks:
-        counts[str(mark.kind)] = counts.get(str(mark.kind), 0) + 1
+def _looked_at(subject: Node, label: str, fingerprint: str) -> Lineage:
+    reached = reached_by(subject)
+    if not reached.is_whole:
+        raise Refusal(f"More than {MOST_REACHED:,} things rest on {label}; withdraw what it was made into instead, one by one.")
+    if fingerprint and fingerprint != fingerprint_of(reached):
+        raise Refusal("Something else rests on it since you looked. Look at it again before you confirm.")
+    return reached
+
+
+class _Marks:
+    """Marks that are ready to be written: what takes long with thousands of them comes before the lock."""
+
+    def __init__(self, withdrawal: Withdrawal, distance: dict[Node, int]) -> None:
+        same = {"workspace_id": withdrawal.workspace_id, "created_at": transaction_instant(), "withdrawal_id": withdrawal.pk}
+        rows = [
+            kept_write.row_of(WithdrawnObject, id=ids.uuid7(), kind=node.kind.value, object_id=node.id, distance=steps, **same)
+            for node, steps in distance.items()
+        ]
+        self.counts = Counter(node.kind.value for node in distance)
+        self.subjects = hashed(rows)
+        self.writes = kept_write.Writes()
+        self.writes.insert(rows)
+
+    def write(self, event: Draft) -> None:
+        self.writes.send()
+        event.subjects.extend(self.subjects)
+        counts = event.details.setdefault("withdrawn", {})
+        for kind, count in self.counts.items():
+            counts[kind] = counts.get(kind, 0) + count

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from typing import Any
 
 from django.db import connection
 
@@ -67,18 +68,16 @@ def reach(starts: Iterable[Node], way: Way, *, along: Collection[Relation] = tup
     return Lineage({Node(NodeKind(kind), uuid.UUID(hex=pk)): steps for (kind, pk), steps in found.distance.items()}, (), found.is_whole)
 
 
-def reached_nodes(starts: Iterable[Node], way: Way, *, along: Collection[Relation] = tuple(Relation), most: int = MOST_NODES) -> set[Node]:
-    """The nodes that `walk` finds, with neither distance nor links; up to `most` and one, which tells that there are more."""
-    begun = sorted(set(starts))
-    with connection.cursor() as cursor:
-        closure, values = _closure(begun, way, along, most)
-        cursor.execute(f"{closure} SELECT kind, {_HEX.format('id')} FROM within GROUP BY kind", values)
-        found = cursor.fetchall()
-    return {Node(NodeKind(kind), uuid.UUID(hex=pk)) for kind, keys in found for pk in _cut(keys)}
-
-
 End = tuple[str, str]  # kind and key in hex: thousands of them are read faster so than as nodes
 _HEX = "string_agg(translate({}::text, '-', ''), '')"
+
+
+def reached_ends(start: Node, way: Way, *, along: Collection[Relation] = tuple(Relation), most: int = MOST_NODES) -> list[End]:
+    """What `walk` finds, with neither distance nor links; up to `most` and one, which tells that there are more."""
+    closure, values = _closure([start], way, along, most)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{closure} SELECT kind, {_HEX.format('id')} FROM within GROUP BY kind", values)  # noqa: S608 -- as below
+        return [(kind, key) for kind, keys in cursor.fetchall() for key in _cut(keys)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _cut(keys: str) -> Iterable[str]:
     return (keys[place : place + 32] for place in range(0, len(keys), 32))
 
 
-def _closure(begun: Collection[Node], way: Way, along: Collection[Relation], most: int) -> tuple[str, list[object]]:
+def _closure(begun: Collection[Node], way: Way, along: Collection[Relation], most: int) -> tuple[str, list[Any]]:
     """The beginning of a statement that reads `within` (kind, id, nth from 1): what is reached, up to `most` and one; and its parameters."""
     rows = ", ".join("(%s::text, %s::uuid)" for _ in begun)
     edges = _edges(frozenset(along), way)

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from runs.lifecycle import ACTIVE
 from runs.models import Artifact, Evaluation, Run
-from runs.queries.lineage import Lineage, Node, Way, walk
+from runs.queries.lineage import Lineage, Node, Way, reach, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.scoreboard import FINITE, best_first, scores_under
 from workspaces.canonical import digest
@@ -71,12 +71,17 @@ def find_subject(kind: str, text: str) -> tuple[Node, str]:
 
 def reached_by(subject: Node) -> Lineage:
     """The subject and all that rests on it, however far; `is_whole` is False beyond MOST_REACHED."""
-    return walk([subject], Way.DOWN, along=CONTENT, most=MOST_REACHED)
+    return reach([subject], Way.DOWN, along=CONTENT, most=MOST_REACHED)
 
 
 def fingerprint_of(reached: Lineage) -> str:
     """Names exactly these things: whoever confirms a withdrawal confirms this."""
     return digest(sorted(f"{node.kind} {node.id.hex}" for node in reached.distance))
+
+
+def fingerprint_now(subject: Node) -> str:
+    """That of what rests on the subject by now, in a third of the time: for one who holds a lock."""
+    return digest(sorted(f"{kind} {key}" for kind, key in reached_ends(subject, Way.DOWN, along=CONTENT, most=MOST_REACHED)))
 
 
 def radius(subject: Node, label: str) -> Radius:

@@ -135,3 +135,19 @@ def test_rows_are_locked_inside_a_transaction_alone(person: User) -> None:
             assert kept_query.rows(Workspace, pk=scope.current_id(), locks=("self",))
     with pytest.raises(transaction.TransactionManagementError):
         kept_query.rows(Workspace, pk=scope.current_id(), locks=("self",))
+
+
+def test_many_rows_with_a_value_for_each_column_are_what_was_given(person: User) -> None:
+    rows = [
+        told(person, created_at=THEN, seen_at=None, words=f'{number} "\\ \u2028 %s {{}} \U0001f600') for number in range(kept_write.FEW + 1)
+    ]
+    assert kept_write._as_json(Notification, rows), "they go as one parameter"
+    kept_write.insert(rows)
+    stored = {row.pk: row for row in Notification.objects.all()}
+    for row in rows:
+        for field in Notification._meta.concrete_fields:
+            assert getattr(stored[row.pk], field.attname) == getattr(row, field.attname), field.name
+        assert not row._state.adding
+    too_long = [told(person, created_at=THEN, outcome="x" * 1000) for _ in range(kept_write.FEW + 1)]
+    with pytest.raises(DatabaseError), transaction.atomic():
+        kept_write.insert(too_long)
