@@ -9,6 +9,8 @@ from pydantic import Field
 
 from runs.api.schema import ReasonIn, Strict
 from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.models import Evaluation
+from runs.queries.home_seeds import SeedLead
 from runs.queries.withdrawal import counts_of, find_subject, radius, withdrawals
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
@@ -50,12 +52,27 @@ class WithdrawalPage(Schema):
     next: str | None
 
 
+class LeadingRowOut(Schema):
+    """Runs of one agent version that are alike but for the seed; `value` is the mean or the median of their scores."""
+
+    agent: str
+    agent_version: int
+    parameters: dict[str, Any]
+    value: float
+    runs: int
+
+
 class BoardOut(Schema):
+    """By the ranking of the board: where its contract ranks over seeds (`over_seeds`), rows of runs lead, and `led_by` is null."""
+
     benchmark_id: str
     scores_that_go: int
     scores_that_stay: int
+    over_seeds: Literal["mean", "median"] | None
     led_by: str | None
     would_be_led_by: str | None
+    led_by_row: LeadingRowOut | None
+    would_be_led_by_row: LeadingRowOut | None
 
 
 class RadiusOut(Schema):
@@ -86,8 +103,9 @@ def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_len
                 "benchmark_id": change.benchmark.public_id,
                 "scores_that_go": change.withdrawn,
                 "scores_that_stay": change.left,
-                "led_by": change.leader.run.public_id if change.leader else None,
-                "would_be_led_by": change.next_leader.run.public_id if change.next_leader else None,
+                "over_seeds": change.over or None,
+                **_leading("led_by", change.leader),
+                **_leading("would_be_led_by", change.next_leader),
             }
             for change in found.boards
         ],
@@ -112,6 +130,20 @@ def get_withdrawal(request: ApiRequest, withdrawal: str) -> dict[str, Any]:
 def undo(request: ApiRequest, withdrawal: str, body: ReasonIn) -> dict[str, Any]:
     """Let it hold no more; everything is as it would be without it."""
     return _row(undo_withdrawal(actor=request.actor, withdrawal=Withdrawal.objects.find(withdrawal), reason=body.reason))
+
+
+def _leading(name: str, lead: Evaluation | SeedLead | None) -> dict[str, Any]:
+    if not isinstance(lead, SeedLead):
+        return {name: lead and lead.run.public_id, f"{name}_row": None}
+    version = lead.row.version
+    row = {
+        "agent": version.agent.slug,
+        "agent_version": version.number,
+        "parameters": lead.row.parameters,
+        "value": lead.value,
+        "runs": lead.count,
+    }
+    return {name: None, f"{name}_row": row}
 
 
 def _row(withdrawal: Withdrawal) -> dict[str, Any]:

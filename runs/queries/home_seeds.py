@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean, median
 
-from django.db.models import F, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import DenseRank, TruncHour
 
+from runs.models import Evaluation
 from runs.queries.seed_board import ALIKE, SeedRow, every_score, seed_board
 from runs.queries.standing import standing
 from runs.seed_intervals import MEAN, Interval, can_be_summed
@@ -51,6 +52,11 @@ def seed_lead(contract: Contract, *, until: datetime | None = None) -> SeedLead 
     scores = standing().filter(benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric)
     if until is not None:
         scores = scores.filter(created_at__lte=until)
+    return lead_of(scores, contract)
+
+
+def lead_of(scores: "QuerySet[Evaluation]", contract: Contract) -> SeedLead | None:
+    """Who would lead, were these all the scores of the contract's first metric. Two queries."""
     leader = seed_board(scores, contract, contract.primary, (), start=0, size=1).leader
     return None if leader is None else SeedLead(contract.over_seeds, leader)
 

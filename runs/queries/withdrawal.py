@@ -9,9 +9,11 @@ from django.db.models import QuerySet
 
 from runs.lifecycle import ACTIVE
 from runs.models import Artifact, Evaluation, Run
+from runs.queries.home_seeds import SeedLead, lead_of
 from runs.queries.lineage import Lineage, Node, Way, reach, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.scoreboard import FINITE, best_first, scores_under
+from workspaces import kept_query
 from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal
 
@@ -21,17 +23,28 @@ SUBJECTS = {NodeKind(kind) for kind in Withdrawal.Subject.values}
 
 @dataclass(frozen=True, slots=True)
 class BoardChange:
-    """A benchmark's board with and without what would be withdrawn; a leader is None where nobody leads."""
+    """A benchmark's board with and without what would be withdrawn, by its own ranking: where the contract ranks over seeds, rows of runs lead.
+    A leader is None where nobody leads."""
 
     benchmark: Benchmark
     withdrawn: int  # scores of the current contract that would leave the board
     left: int
-    leader: Evaluation | None
-    next_leader: Evaluation | None
+    leader: Evaluation | SeedLead | None
+    next_leader: Evaluation | SeedLead | None
 
     @property
     def is_led_by_another(self) -> bool:
-        return self.leader != self.next_leader
+        return (self.leader and self.leader.pk) != (self.next_leader and self.next_leader.pk)
+
+    @property
+    def is_led_otherwise(self) -> bool:
+        """By another, or by the same row with another value: it loses a run."""
+        return self.is_led_by_another or (self.leader and self.leader.value) != (self.next_leader and self.next_leader.value)
+
+    @property
+    def over(self) -> str:
+        """`mean` or `median`, where rows of runs lead; else empty."""
+        return next((lead.over for lead in (self.leader, self.next_leader) if isinstance(lead, SeedLead)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +122,21 @@ def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
 
 def _boards(evaluations: list[uuid.UUID]) -> list[BoardChange]:
     """Boards of the contracts that hold now, from which some of these scores would go."""
-    gone = set(evaluations)
-    scored = Evaluation.objects.filter(pk__in=gone).values_list("contract", flat=True).distinct()
+    gone = kept_query.Keys(values=evaluations)  # thousands of them
+    scored = Evaluation.objects.filter(pk=gone).values_list("contract", flat=True).distinct()
     found = []
     for contract in Contract.objects.filter(pk__in=scored).select_related("benchmark").order_by("benchmark__slug"):
         newest = Contract.objects.filter(benchmark=contract.benchmark).order_by("-version").first()
         rows = scores_under(contract)
-        leaving = rows.filter(pk__in=gone).count()
+        leaving = rows.filter(pk=gone).count()
         if newest != contract or not leaving:
             continue
-        ordered = rows.select_related("run").order_by(*best_first(contract.direction))
-        left = ordered.exclude(pk__in=gone)
-        found.append(BoardChange(contract.benchmark, leaving, left.count(), _leader(ordered), _leader(left)))
+        left = rows.exclude(pk=gone)
+        found.append(BoardChange(contract.benchmark, leaving, left.count(), _leader(rows, contract), _leader(left, contract)))
     return found
 
 
-def _leader(ordered: "QuerySet[Evaluation]") -> Evaluation | None:
-    return ordered.filter(FINITE).first()
+def _leader(scores: "QuerySet[Evaluation]", contract: Contract) -> Evaluation | SeedLead | None:
+    if contract.over_seeds:
+        return lead_of(scores, contract)
+    return scores.filter(FINITE).select_related("run").order_by(*best_first(contract.direction)).first()
