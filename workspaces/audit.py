@@ -6,7 +6,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.postgres.functions import TransactionNow
@@ -144,18 +144,6 @@ class Draft:
 
     def _places(self) -> dict[tuple[type[models.Model], Any], int]:
         return {(type(subject.row), subject.key): place for place, subject in enumerate(self.subjects)}
-
-
-def hashed(rows: Iterable[models.Model]) -> list[Subject]:
-    """New rows for `Draft.subjects`, hashed before they are written: so thousands of them are not read under the locks of a command. Each has to say
-    itself all that the database will hold of it, down to `created_at`."""
-    return [Subject(row=row, before_hash="", after_hash=read_hash(row)) for row in rows]
-
-
-def transaction_instant() -> datetime:
-    """When the open transaction began, by the database's clock: the `created_at` of rows for `hashed`."""
-    [(now, _)] = kept_query.ask(_standing, key=scope.current_id())
-    return now  # type: ignore[no-any-return]  # of the database
 
 
 def command(

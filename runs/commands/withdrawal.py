@@ -11,8 +11,9 @@ from runs.queries.withdrawal import MOST_REACHED, SUBJECTS, fingerprint_now, fin
 from workspaces import ids, kept_query, kept_write
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
-from workspaces.audit import Draft, Refusal, command, hashed, transaction_instant
+from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Withdrawal, WithdrawnObject
+from workspaces.new_rows import NewRows, transaction_instant
 from workspaces.verbs import Verb
 
 
@@ -101,18 +102,16 @@ class _Marks:
 
     def __init__(self, withdrawal: Withdrawal, distance: dict[Node, int]) -> None:
         same = {"workspace_id": withdrawal.workspace_id, "created_at": transaction_instant(), "withdrawal_id": withdrawal.pk}
-        rows = [
-            kept_write.row_of(WithdrawnObject, id=ids.uuid7(), kind=node.kind.value, object_id=node.id, distance=steps, **same)
-            for node, steps in distance.items()
-        ]
         self.counts = Counter(node.kind.value for node in distance)
-        self.subjects = hashed(rows)
-        self.writes = kept_write.Writes()
-        self.writes.insert(rows)
+        self.rows = NewRows(
+            [
+                kept_write.row_of(WithdrawnObject, id=ids.uuid7(), kind=node.kind.value, object_id=node.id, distance=steps, **same)
+                for node, steps in distance.items()
+            ]
+        )
 
     def write(self, event: Draft) -> None:
-        self.writes.send()
-        event.subjects.extend(self.subjects)
+        self.rows.write(event)
         counts = event.details.setdefault("withdrawn", {})
         for kind, count in self.counts.items():
             counts[kind] = counts.get(kind, 0) + count
