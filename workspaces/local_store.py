@@ -23,7 +23,7 @@ from workspaces.hash_beside import HashBeside
 CHUNK = 1_048_576
 STEP = 16 * CHUNK  # bytes after which the disk is told to begin
 SHA256 = re.compile(r"[0-9a-f]{64}")
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StoreFull(OSError):  # an answer for people: there is no room
@@ -60,10 +60,22 @@ class LocalStore:
             _sync_folder(target.parent)
         except BaseException as error:
             temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise StoreFull(error.errno, "There is no room left in the store.") from error
             raise
         return sha256, count
+
+    def takes_file(self, workspace_id: uuid.UUID, place: Path) -> bool:
+        """Whether a file that lies at `place` can be moved in: whether it is on the same disk."""
+        return place.stat().st_dev == self._folder(workspace_id, "incoming").stat().st_dev
+
+    def put_file(self, workspace_id: uuid.UUID, place: Path, sha256: str) -> None:
+        """Move a file in that is on the same disk, has this hash, and was forced to the disk; nobody writes it any more."""
+        target = self._folder(workspace_id, "blobs", sha256[:2]) / sha256
+        with held(target.parent):
+            os.utime(place)
+            place.rename(target)
+        _sync_folder(target.parent)
 
     def open(self, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """The bytes from `start` up to `end` (not included), in pieces of at most 1 MiB. Raises StoreMissing and StoreAway before the first
@@ -160,13 +172,13 @@ def _write(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
             while rest:  # an unbuffered file may take a part
                 rest = rest[file.write(rest) :]
             if digest.count - forced >= STEP:
-                _begin_forcing(descriptor, forced, digest.count - forced)
+                begin_forcing(descriptor, forced, digest.count - forced)
                 forced = digest.count
         os.fsync(descriptor)
         return digest.hexdigest(), digest.count
 
 
-def _begin_forcing(descriptor: int, start: int, count: int) -> None:
+def begin_forcing(descriptor: int, start: int, count: int) -> None:
     """Let the disk begin with these bytes, without waiting for it: fsync at the end finds less left to do. What the disk does not have yet stays in
     memory (Linux: what is dirty is written out, and only what was clean is dropped). No promise: what is kept is so by fsync alone."""
     if hasattr(os, "posix_fadvise"):  # not on macOS

@@ -50,6 +50,20 @@ def put_stream(region: str, workspace_id: uuid.UUID, chunks: Iterable[bytes]) ->
     return store_of(region).put_stream(workspace_id, chunks)
 
 
+def takes_file(region: str, workspace_id: uuid.UUID, place: Path) -> bool:
+    """Whether `put_file` can move in what lies at `place`: not into a bucket, nor from another disk."""
+    found = store_of(region)
+    return isinstance(found, LocalStore) and found.takes_file(workspace_id, place)
+
+
+def put_file(region: str, workspace_id: uuid.UUID, place: Path, sha256: str) -> None:
+    """See `LocalStore.put_file`."""
+    found = store_of(region)
+    if not isinstance(found, LocalStore):
+        raise TypeError("Nothing is moved into a bucket.")
+    found.put_file(workspace_id, place, sha256)
+
+
 def open(region: str, workspace_id: uuid.UUID, sha256: str, *, start: int = 0, end: int | None = None) -> Iterator[bytes]:  # noqa: A001  # read as store.open(...)
     """See `Store.open`. A file that is read from beginning to end is hashed on the way: where it is not what its name says, StoreDamaged is raised in
     place of its last piece, and the damage is noted. Of a part nothing can be told."""

@@ -5,8 +5,8 @@ as labsite is served (gunicorn's command of `manage.py up`); and to a bare serve
 forced to the same disk, and sends them back hashed. With `--mlflow` (the program of an environment of its own) also to the artifact proxy of an
 MLflow server. Each upload is a file of its own everywhere, since writing over one whose pages are in memory is faster. All take turns, each upload
 beside one of each other server: what counts is the median of the ratios of such pairs, so that it can be told on a machine that does other things
-too. With `--large` the file has 1 GiB, else 256 MiB. Also a resumable upload in pieces of 64 MiB, told and not judged.
-Targets: at least 60 % of the bare server's speed each way, and no slower than MLflow's proxy.
+too. With `--large` the file has 1 GiB, else 256 MiB. Also a resumable upload in pieces of 64 MiB.
+Targets: at least 60 % of the bare server's speed each way, in pieces too, and no slower than MLflow's proxy.
 """
 
 import base64
@@ -127,13 +127,13 @@ def measure(ours: Client, bare: Client, theirs: Client | None) -> None:
         sent["labsite"].append(ours.ask("POST", f"{base}/datasets/large/versions?role=train&path=large.bin", turn, 0, SIZE)[1])
         if theirs is not None:
             sent["mlflow"].append(theirs.ask("PUT", f"{proxy}/{turn}.bin", turn, 0, SIZE)[1])
+        began = time.perf_counter()
+        in_pieces(ours, base, turn)
+        sent["pieces"].append(time.perf_counter() - began)
         fetched["bare"].append(bare.ask("GET", f"/{turn}")[1])
-        fetched["labsite"].append(ours.ask("GET", f"{base}/datasets/large/versions/{turn}/files/large.bin")[1])
+        fetched["labsite"].append(ours.ask("GET", f"{base}/datasets/large/versions/{2 * turn - 1}/files/large.bin")[1])
         if theirs is not None:
             fetched["mlflow"].append(theirs.ask("GET", f"{proxy}/{turn}.bin")[1])
-    began = time.perf_counter()
-    in_pieces(ours, base)
-    sent["pieces"].append(time.perf_counter() - began)
     tell("upload", sent)
     tell("download", fetched)
 
@@ -143,6 +143,9 @@ def tell(what: str, seconds: dict[str, list[float]]) -> None:
     print(f"{what} of {SIZE // MIB} MiB, the best of each, MiB/s: " + ", ".join(f"{name} {value:,.0f}" for name, value in speed.items()))
     share = beside(seconds["bare"], seconds["labsite"])
     print(f"  {share:.2f} of the bare server, at least {SHARE}: {judged(what, share >= SHARE)}")
+    if "pieces" in seconds:
+        share = beside(seconds["bare"], seconds["pieces"])
+        print(f"  in pieces {share:.2f} of the bare server, at least {SHARE}: {judged(f'{what} in pieces', share >= SHARE)}")
     if seconds["mlflow"]:
         ratio = beside(seconds["mlflow"], seconds["labsite"])
         print(f"  {ratio:.2f} of MLflow's proxy, at least 1: {judged(f'{what} beside MLflow', ratio >= 1)}")
@@ -155,14 +158,14 @@ def beside(theirs: list[float], ours: list[float]) -> float:
     return median(ratios)
 
 
-def in_pieces(ours: Client, base: str) -> None:
+def in_pieces(ours: Client, base: str, turn: int) -> None:
     """By tus, each piece a request of its own."""
     told = f"filename {base64.b64encode(b'pieces.bin').decode()}"
     begun, _ = ours.ask("POST", f"{base}/uploads", Tus_Resumable="1.0.0", Upload_Length=str(SIZE), Upload_Metadata=told)
     place = urlsplit(begun).path
     for offset in range(0, SIZE, PIECE):
         kind = "application/offset+octet-stream"
-        ours.ask("PATCH", place, 0, offset, PIECE, Tus_Resumable="1.0.0", Upload_Offset=str(offset), Content_Type=kind)
+        ours.ask("PATCH", place, TURNS + turn, offset, PIECE, Tus_Resumable="1.0.0", Upload_Offset=str(offset), Content_Type=kind)
     ours.ask("POST", f"{base}/datasets/large/versions?role=train&upload={place.rpartition('/')[2]}")
 
 

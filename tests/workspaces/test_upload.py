@@ -175,14 +175,14 @@ def test_a_version_asked_for_while_the_last_piece_goes_into_the_store_is_told_to
     lab: tuple[Workspace, Actor], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = begun(client)
-    put, answers = store.put_stream, []
+    put, answers = store.put_file, []
 
-    def meanwhile(region: str, workspace_id: Any, chunks: Any) -> Any:
-        monkeypatch.setattr(store, "put_stream", put)
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(store, "put_file", put)
         answers.append(publish(client, place))
-        return put(region, workspace_id, chunks)
+        return put(*given)
 
-    monkeypatch.setattr(store, "put_stream", meanwhile)
+    monkeypatch.setattr(store, "put_file", meanwhile)
     assert send(client, place, 0, CONTENT).status_code == 204
     assert [answer.status_code for answer in answers] == [409]
     assert "in a moment" in answers[0].json()["detail"]

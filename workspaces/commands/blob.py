@@ -6,8 +6,10 @@ Bytes are received outside any transaction; the command that follows writes the 
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
 from django.db.models import Sum
@@ -16,6 +18,7 @@ from django.utils import timezone
 from workspaces import kept_query, scope, store
 from workspaces.audit import Draft, Refusal
 from workspaces.file_paths import BadPath, clean_path, shown_path
+from workspaces.hash_beside import HashBeside
 from workspaces.models import AgentFile, Blob, DatasetFile, DatasetPiece, Limit, Unit, Workspace
 from workspaces.records import RecordCount, counter_for
 from workspaces.units import plural, size
@@ -80,11 +83,50 @@ def receive_files(
 
     `announced_bytes` is what they have together, as far as it is known.
     """
+    workspace = _with_region()
+    refuse_over_limit(announced_bytes)
+    return [_receive(workspace, file, most_bytes, has_header=has_header) for file in files]
+
+
+def takes_file(place: Path) -> bool:
+    """Whether the store of the open workspace lies on the disk of `place`, so that a file is moved in and not copied."""
+    workspace = _with_region()
+    return store.takes_file(workspace.region, workspace.pk, place)
+
+
+def read_file(path: str, chunks: Iterable[bytes], *, expected_bytes: int, has_header: bool = True) -> StoredFile:
+    """What `receive_file` says of a file, which stays where it is, for `put_file`."""
+    _with_region()
+    refuse_over_limit(expected_bytes)
+    counter = counter_for(path, has_header=has_header)
+    with HashBeside() as digest:
+        for chunk in _bounded(path, chunks, expected_bytes, None, counter):
+            digest.update(chunk)
+        return StoredFile(path, digest.hexdigest(), digest.count, counter.records if counter else None)
+
+
+def put_file(place: Path, sha256: str) -> None:
+    """Move a file that was read into the store. Refuses where that has no room, or is away."""
+    workspace = _with_region()
+    with _told():
+        store.put_file(workspace.region, workspace.pk, place, sha256)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except store.StoreFull as error:
+        raise Refusal("The store has no room left; nothing was kept. Ask a site operator for space.") from error
+    except store.StoreAway as error:
+        raise Refusal(AWAY) from error
+
+
+def _with_region() -> Workspace:
     workspace = Workspace.objects.get(pk=scope.current_id())
     if not workspace.region:
         raise Refusal(f"{workspace.name} has no storage region yet; choose one in its settings, then upload again.")
-    refuse_over_limit(announced_bytes)
-    return [_receive(workspace, file, most_bytes, has_header=has_header) for file in files]
+    return workspace
 
 
 def _receive(workspace: Workspace, file: SentFile, most_bytes: int | None, *, has_header: bool) -> StoredFile:
@@ -94,12 +136,8 @@ def _receive(workspace: Workspace, file: SentFile, most_bytes: int | None, *, ha
         raise Refusal(str(error), field="path") from error
     counter = counter_for(path, has_header=has_header)
     chunks = _bounded(path, file.chunks, file.expected_bytes, most_bytes, counter)
-    try:
+    with _told():
         sha256, count = store.put_stream(workspace.region, workspace.pk, chunks)
-    except store.StoreFull as error:
-        raise Refusal("The store has no room left; nothing was kept. Ask a site operator for space.") from error
-    except store.StoreAway as error:
-        raise Refusal(AWAY) from error
     return StoredFile(path, sha256, count, counter.records if counter else None, file.is_executable)
 
 

@@ -23,9 +23,9 @@ from django.utils import timezone
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Archived, Refusal
-from workspaces.commands.blob import StoredFile, receive_file, refuse_over_limit
+from workspaces.commands.blob import StoredFile, put_file, read_file, receive_file, refuse_over_limit, takes_file
 from workspaces.file_paths import BadPath, clean_path
-from workspaces.local_store import CHUNK
+from workspaces.local_store import CHUNK, NO_ROOM, STEP, begin_forcing
 from workspaces.models import NotFound, Upload, Workspace
 from workspaces.queries.workspace import is_archived
 from workspaces.units import size
@@ -106,14 +106,22 @@ def append(upload: Upload, chunks: Iterable[bytes], *, offset: int) -> Upload:
             raise WrongOffset
         file.truncate(offset)
         file.seek(offset)
-        noted = offset
+        noted = forced = offset
         try:
             for chunk in chunks:
-                chunk = chunk[: upload.length - offset]
-                file.write(chunk)
-                offset += len(chunk)
+                rest = memoryview(chunk)[: upload.length - offset]
+                while rest:  # an unbuffered file may take a part, and what it did not take did not come
+                    written = file.write(rest)
+                    offset, rest = offset + written, rest[written:]
+                if offset - forced >= STEP:
+                    begin_forcing(file.fileno(), forced, offset - forced)
+                    forced = offset
                 if offset - noted >= NOTED_BYTES:
                     noted = _note(upload, file, offset)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise Refusal("There is no room left for what comes in. What came is kept; ask a site operator for space.") from error
+            raise
         finally:
             _note(upload, file, offset)
     if upload.offset == upload.length:
@@ -126,21 +134,34 @@ def finish_upload(upload: Upload) -> StoredFile:
     forgotten. Raises Busy while another request puts it there, NotFound where it was forgotten."""
     if upload.offset < upload.length:
         raise Refusal(f"Of this upload {size(upload.offset)} of {size(upload.length)} have come; send the rest.", field="upload")
-    if not upload.sha256:
-        with _held(upload) as file:
-            if not upload.sha256:  # else another request has put it there this moment
+    if not upload.sha256 or _place(upload.pk).exists():
+        try:
+            with _held(upload) as file:
                 _put(upload, file)
+        except NotFound:
+            found = Upload.objects.filter(pk=upload.pk).exclude(sha256="").first()
+            if found is None:
+                raise
+            upload.sha256, upload.records = found.sha256, found.records  # another request has put it there this moment
     return StoredFile(upload.path, upload.sha256, upload.length, upload.records)
 
 
 def _put(upload: Upload, file: IO[bytes]) -> None:
-    file.seek(0)
-    stored = receive_file(upload.path, _pieces(file), expected_bytes=upload.length, has_header=upload.has_header)
-    if upload.announced_sha256 not in ("", stored.sha256):
-        forget_upload(upload)
-        raise Refusal(f"The bytes that came have the SHA-256 {stored.sha256}, not the one announced; send them again.", field="sha256")
-    _keep(upload, sha256=stored.sha256, records=stored.records)
-    _place(upload.pk).unlink(missing_ok=True)
+    """Into the store: where that lies beside what comes in, the file itself, hashed; else its bytes. The row has the hash before the file goes, so
+    that one whose server is killed between the two is not lost: the next who asks for it finds both."""
+    place = _place(upload.pk)
+    moves = takes_file(place)
+    if not upload.sha256:
+        file.seek(0)
+        receive = read_file if moves else receive_file
+        stored = receive(upload.path, _pieces(file), expected_bytes=upload.length, has_header=upload.has_header)
+        if upload.announced_sha256 not in ("", stored.sha256):
+            forget_upload(upload)
+            raise Refusal(f"The bytes that came have the SHA-256 {stored.sha256}, not the one announced; send them again.", field="sha256")
+        _keep(upload, sha256=stored.sha256, records=stored.records)
+    if moves:
+        put_file(place, upload.sha256)
+    place.unlink(missing_ok=True)
 
 
 def forget_upload(upload: Upload) -> None:
