@@ -1,5 +1,6 @@
 """A launch request with every name looked up in the open workspace and every version fixed; nothing is decided here."""
 
+from dataclasses import replace
 from typing import Any
 
 from runs.launch import LaunchRequest
@@ -30,11 +31,7 @@ def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
     pool = Pool.objects.find(request.pool, "engine") if request.pool else kept_query.first(Pool, is_default=True, related=("engine",))
     if pool is None:
         raise Refusal("Name a pool; this workspace has no default pool.", field="compute_pool_id")
-    inputs = (*map(_dataset_input, request.datasets), *map(_artifact_input, request.artifacts))
-    slugs = [entry.slug for entry in inputs]
-    twice = next((slug for slug in slugs if slugs.count(slug) > 1), None)
-    if twice:
-        raise Refusal(f"{twice} is named twice among the inputs.", field="dataset_ids")
+    inputs = _placed([*map(_dataset_input, request.datasets)], [*map(_artifact_input, request.artifacts)])
     try:
         asked = reservation(
             budget_gpu_ms=request.gpu_ms, wall_seconds=version.wall_seconds, slots=version.slots, milli_gpu_per_slot=pool.milli_gpu_per_slot
@@ -54,6 +51,29 @@ def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
         gpu_ms=asked.gpu_ms,
         api_micros=request.api_micros,
     )
+
+
+def _placed(datasets: list[ResolvedInput], artifacts: list[ResolvedInput]) -> tuple[ResolvedInput, ...]:
+    """All of them, each with a place of its own below `inputs/`. A dataset has the one of its name, by which agents know it. An artifact has that
+    of its name; where another has it already, it is numbered on, `checkpoint-npz-2`, in the order in which they were asked for."""
+    twice = next((one.slug for place, one in enumerate(datasets) if one.slug in {other.slug for other in datasets[:place]}), None)
+    if twice:
+        raise Refusal(f"{twice} is named twice among the inputs.", field="dataset_ids")
+    again = next(
+        (one.label for place, one in enumerate(artifacts) if one.artifact in [other.artifact for other in artifacts[:place]]), None
+    )
+    if again:
+        raise Refusal(f"{again} is named twice among the inputs.", field="artifact_ids")
+    given = {one.slug for one in artifacts}
+    taken: dict[str, ResolvedInput] = {one.slug: one for one in datasets}
+    for one in artifacts:
+        slug, number = one.slug, 1
+        while slug in taken or (number > 1 and slug in given):  # who has that very name keeps it
+            number += 1
+            end = f"-{number}"
+            slug = one.slug[: 64 - len(end)] + end
+        taken[slug] = replace(one, slug=slug)
+    return tuple(taken.values())
 
 
 def _dataset_input(text: str) -> ResolvedInput:
