@@ -4,15 +4,18 @@ import uuid
 
 from runs.models import Artifact
 from runs.queries.egress import strictest_read_by
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.samples import tellers_of_holdouts
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.egress import tighten
 from workspaces.commands.freezing import Said, freeze
 from workspaces.file_paths import BadPath, clean_path
 from workspaces.models import Dataset, DatasetVersion
+from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.verbs import Verb
 
 
@@ -32,13 +35,21 @@ def import_artifact(
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> DatasetVersion:
     """Freeze an artifact as the next version; no byte is copied. `path`: what it is called there, by itself its own name. The version is derived
-    from the artifact, and the dataset is closed as far as what its run has read. Refuses somebody who may not see artifacts."""
+    from the artifact, and the dataset is closed as far as what its run has read. Refuses somebody who may not see artifacts, and an artifact
+    that rests on something withdrawn."""
     if not rights_of(actor, scope.current_id()).allows(Permission.VIEW, Kind.ARTIFACT):
         raise Denied(Permission.VIEW, Kind.ARTIFACT)
+    lock_ledger(event)  # a withdrawal that is under way comes before, or finds the version
     artifact = Artifact.objects.select_related("run", "blob").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
     if artifact.deleted_at is not None:
         way_out = "its file is gone for good" if artifact.removed_at else "restore it first"
         raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} is deleted; {way_out}.", field="artifact")
+    gone = withdrawals_on(NodeKind.ARTIFACT, artifact.pk)
+    if gone:
+        raise Refusal(
+            f"{artifact.name or artifact.path} of {artifact.run.name} rests on {gone[0].subject_label}, which was withdrawn: {gone[0].reason}",
+            field="artifact",
+        )
     told = tellers_of_holdouts([artifact.blob_id]).get(artifact.blob_id)
     if told is not None and role != DatasetVersion.Role.HOLDOUT:
         raise Refusal(f"It tells the truth of {told.label}: freeze it as a holdout, so that nothing is trained on it.", field="role")

@@ -102,15 +102,19 @@ def admission_facts(
 
 
 def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
-    """Labels of what it would rest on and a withdrawal that holds has marked: inputs, and the contract where its holdout is."""
-    rests_on = {(NodeKind.CONTRACT.value, prepared.contract.pk): f"the contract of {prepared.benchmark.slug}"}
+    """Labels of what it would rest on and a withdrawal that holds has marked: inputs, and the contract where its holdout is; that of a copy may
+    have been withdrawn here before the contract came."""
+    measured = f"the contract of {prepared.benchmark.slug}"
+    rests_on = {(NodeKind.CONTRACT.value, prepared.contract.pk): measured}
+    if prepared.contract.holdout_id is not None:
+        rests_on[NodeKind.DATASET_VERSION.value, prepared.contract.holdout_id] = measured
     for entry in prepared.inputs:
         if entry.dataset_version is not None:
             rests_on[NodeKind.DATASET_VERSION.value, entry.dataset_version.pk] = entry.label
         elif entry.artifact is not None:
             rests_on[NodeKind.ARTIFACT.value, entry.artifact.pk] = entry.label
     marks = standing_on(rests_on)
-    return tuple(label for thing, label in rests_on.items() if thing in marks)
+    return tuple(dict.fromkeys(label for thing, label in rests_on.items() if thing in marks))
 
 
 def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":

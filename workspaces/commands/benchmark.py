@@ -7,6 +7,7 @@ from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest, plain
 from workspaces.commands.contract_parts import NO_PARTS, Parts, check_parts, parts_of
@@ -14,6 +15,7 @@ from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.contract_metrics import Metric
 from workspaces.models import AgentVersion, Benchmark, Contract, DatasetVersion
 from workspaces.queries.registry import current_contract
+from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -128,6 +130,8 @@ def _publish(
     parts: Parts = NO_PARTS,
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
+    if holdout is not None:
+        lock_ledger(event)  # a withdrawal that is under way comes before, or finds the contract
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
     if benchmark.source:
         raise Refusal(
@@ -141,6 +145,9 @@ def _publish(
             " whose role is holdout.",
             field="holdout",
         )
+    gone = withdrawals_on("dataset_version", holdout.pk) if holdout is not None else []
+    if gone:
+        raise Refusal(f"{gone[0].subject_label}, which the holdout rests on, was withdrawn: {gone[0].reason}", field="holdout")
     if accepts_no_isolation_reason and not rights_of(actor, scope.current_id()).allows(Permission.TRANSFER):
         raise Refusal(
             "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"

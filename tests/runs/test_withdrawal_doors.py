@@ -1,0 +1,64 @@
+"""What was withdrawn comes back by no other door: nothing new is made of it, and nothing measures on it."""
+
+from typing import Any
+
+import pytest
+
+from runs.commands.artifact_dataset import import_artifact
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.models import Artifact
+from runs.queries.withdrawal import find_subject
+from tests.factories_pages import add_artifact
+from tests.factories_registry import make_dataset_version
+from tests.factories_runs import Laboratory, launch, make_laboratory
+from workspaces.audit import Refusal
+from workspaces.commands.benchmark import publish_contract
+from workspaces.commands.dataset import create_dataset
+from workspaces.models import Benchmark, Contract, DatasetVersion, Withdrawal
+from workspaces.queries.registry import current_contract
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    return make_laboratory()
+
+
+def gone(laboratory: Laboratory, kind: str, text: str) -> Withdrawal:
+    node, label = find_subject(kind, text)
+    return withdraw(actor=laboratory.owner, subject=node, label=label, reason="Bad games.")
+
+
+def test_no_version_is_made_of_an_artifact_that_rests_on_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        artifact = add_artifact(actor=laboratory.owner, run=launch(laboratory), path="games.csv", content=b"g\n1\n")
+        games = create_dataset(actor=laboratory.owner, slug="games")
+        withdrawal = gone(laboratory, "dataset_version", DatasetVersion.objects.get(dataset__slug="table").public_id)
+        with pytest.raises(Refusal, match="rests on table@1, which was withdrawn: Bad games"):
+            import_artifact(actor=laboratory.owner, dataset=games, artifact=artifact, role="train")
+        assert not games.versions.exists()
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good.")
+        assert (
+            import_artifact(actor=laboratory.owner, dataset=games, artifact=Artifact.objects.get(pk=artifact.pk), role="train").number == 1
+        )
+
+
+def test_no_contract_measures_on_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        unseen = make_dataset_version(laboratory.owner, "unseen", role="holdout")
+        withdrawal = gone(laboratory, "dataset_version", unseen.public_id)
+        benchmark = Benchmark.objects.get()
+        said: dict[str, Any] = {"metric": "accuracy", "direction": "maximize", "holdout": unseen, "accepts_no_isolation_reason": "A test."}
+        before = Contract.objects.count()
+        with pytest.raises(Refusal, match="unseen@1, which the holdout rests on, was withdrawn: Bad games"):
+            publish_contract(actor=laboratory.owner, benchmark=benchmark, **said)
+        assert Contract.objects.count() == before
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good.")
+        publish_contract(actor=laboratory.owner, benchmark=benchmark, **said)
+        contract = current_contract(benchmark.pk)
+        assert contract is not None
+        assert contract.holdout == unseen
+        gone(laboratory, "dataset_version", unseen.public_id)
+        with pytest.raises(Refusal, match="withdrawn"):
+            launch(laboratory)
