@@ -9,6 +9,7 @@ from django.db.models import Max
 
 from runs import ingest
 from runs.commands.harvest import OWN_PATHS
+from runs.commands.withdrawal import spread
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Artifact, Attempt, Run, RunLine, Watch
 from runs.pools.events import Event, read_event
@@ -92,6 +93,7 @@ def store_artifact(
         id=id or ids.uuid7(), run=run, path=file.path, name=name[:250] or file.path.rsplit("/", 1)[-1], kind=kind[:40] or "file", blob=blob
     )
     event.created(artifact)
+    spread(event, run)  # what it has read may be withdrawn already
     return artifact
 
 

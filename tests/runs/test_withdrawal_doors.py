@@ -5,16 +5,20 @@ from typing import Any
 import pytest
 
 from runs.commands.artifact_dataset import import_artifact
+from runs.commands.report import store_artifact
 from runs.commands.withdrawal import undo_withdrawal, withdraw
-from runs.models import Artifact
+from runs.models import Artifact, Run
 from runs.queries.withdrawal import find_subject
 from tests.factories_pages import add_artifact
 from tests.factories_registry import make_dataset_version
-from tests.factories_runs import Laboratory, launch, make_laboratory
+from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory
+from tests.runs.attempts import WAITS, let_go
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
+from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset
 from workspaces.models import Benchmark, Contract, DatasetVersion, Withdrawal
+from workspaces.queries.chain import verify_chain
 from workspaces.queries.registry import current_contract
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,3 +66,27 @@ def test_no_contract_measures_on_it(laboratory: Laboratory) -> None:
         gone(laboratory, "dataset_version", unseen.public_id)
         with pytest.raises(Refusal, match="withdrawn"):
             launch(laboratory)
+
+
+def test_what_a_run_sends_while_it_runs_is_marked_as_it_comes() -> None:
+    laboratory = make_laboratory(code=WAITS)
+    with laboratory.opened():
+        run = launch(laboratory)
+    dispatch(laboratory)
+    with laboratory.opened():
+        before = send(laboratory, run, "before.bin")
+        withdrawal = gone(laboratory, "dataset_version", DatasetVersion.objects.get(dataset__slug="table").public_id)
+        after = send(laboratory, run, "after.bin")
+        make_dataset_version(laboratory.owner, "other")
+        for artifact in (before, after):
+            with pytest.raises(Refusal, match="was withdrawn"):
+                launch(laboratory, datasets=("other",), artifacts=(artifact.public_id,))
+    let_go(laboratory, run)
+    drive(laboratory, run)
+    with laboratory.opened():
+        assert withdrawal.objects_marked.filter(object_id=after.pk).count() == 1
+        assert verify_chain().is_whole
+
+
+def send(laboratory: Laboratory, run: Run, path: str) -> Artifact:
+    return store_artifact(actor=laboratory.owner, run=run, file=receive_file(path, [path.encode()]), name=path, kind="file")

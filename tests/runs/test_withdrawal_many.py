@@ -106,6 +106,17 @@ def test_broken_off_at_its_last_step_it_has_done_nothing_and_can_be_done_again(
         assert verify_chain().is_whole
 
 
+def test_a_circle_which_only_a_broken_record_holds_is_marked_once_and_ends(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        first, last = Run.objects.earliest("number"), Run.objects.latest("number")
+        feed(laboratory, first.pk, Artifact.objects.get(run=last))
+        for kind, start in (("run", last), ("dataset_version", DatasetVersion.objects.get(dataset__slug="table"))):
+            node, label = find_subject(kind, start.public_id)
+            withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Bad.")
+            assert withdrawal.objects_marked.filter(kind="run").count() == LENGTH + 1
+            assert withdrawal.objects_marked.filter(kind="artifact").count() == LENGTH + 1
+
+
 def before_the_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Callable[[], None]:
     """`act` is done once, after the withdrawal has looked and before it has the lock; again after a call of what is returned."""
     lock, waiting = accounts.lock_ledger, [True]
