@@ -7,8 +7,9 @@ import pytest
 from runs.models import Run
 from tests.browser.conftest import Visit
 from tests.browser.visitor import Visitor
-from tests.factories_runs import Laboratory
+from tests.factories_runs import Laboratory, make_laboratory
 from tests.runs.story import live_story, make_story_laboratory
+from tests.runs.test_home_seeds import HOSTILE, STEADY, publish, score
 
 pytestmark = [pytest.mark.browser, pytest.mark.pool, pytest.mark.django_db(transaction=True)]
 WHY = "Games of one <script>contributor</script> were made up, and every checkpoint that learned from them plays for a draw it has not earned."
@@ -53,6 +54,23 @@ def test_a_window_is_withdrawn_and_comes_back(visit: Visit, laboratory: Laborato
     visitor.press("Undo the withdrawal")
     visitor.reads("is not any more")
     seen(visitor, "undone")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+def test_rows_of_seeds_lead_the_preview(visit: Visit, width: int, scheme: str) -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        publish(laboratory)
+        score(laboratory, f"{HOSTILE} {'long ' * 20}", STEADY)
+        first, second = score(laboratory, 2, (0.99, 0.70))
+    visitor = visit(laboratory.owner, width=width, scheme=scheme)
+    visitor.go(f"/workspaces/lab/withdrawals/new/?kind=run&id={first.public_id}")
+    visitor.reads("mean of 2 runs")
+    visitor.reads(HOSTILE)
+    seen(visitor, "another")
+    visitor.go(f"/workspaces/lab/withdrawals/new/?kind=run&id={second.public_id}")
+    visitor.reads("mean of 1 run")
+    seen(visitor, "same")
 
 
 def seen(visitor: Visitor, name: str) -> None:
