@@ -29,7 +29,8 @@ class AskedKind:
 
     `page` answers URL name and further arguments of the subject's page for (subject's key, content). `decide` is a command: it records the word
     and carries it out. `end` is a piece of a command: what becomes of the subject when its request ends without a decision; it gets the event,
-    the request, the status that it ended in, and why in words.
+    the request, the status that it ended in, and why in words. `choices`: of a question, which answers there are, none for one's own words; its
+    `decide` takes an `answer` too. None: it is approved or refused.
     """
 
     name: str
@@ -40,6 +41,7 @@ class AskedKind:
     end: Callable[..., None]
     page: Callable[[Any, Content], tuple[str, ...]]
     days: int = 7
+    choices: Callable[[Content], list[str]] | None = None
 
 
 @functools.cache
@@ -58,6 +60,14 @@ def evidence_of(subject_type: str, content: Any) -> Evidence:
     """What the kind has to show; nothing of a kind that is not known any more, or of content that it cannot read."""
     kind = asked_kinds().get(subject_type)
     return kind.evidence(content) if kind is not None and isinstance(content, dict) else Evidence()
+
+
+def choices_of(subject_type: str, content: Any) -> list[str] | None:
+    """Answers to a question; None of what is approved or refused."""
+    kind = asked_kinds().get(subject_type)
+    if kind is None or kind.choices is None or not isinstance(content, dict):
+        return None
+    return kind.choices(content)
 
 
 def page_of(subject_type: str, key: Any, content: Any) -> tuple[str, ...]:

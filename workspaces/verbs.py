@@ -44,6 +44,8 @@ class Verb(StrEnum):
     POLICY_DECIDED = "policy.decided"
     POLICY_ACTED = "policy.acted"
     POLICY_FAILED = "policy.failed"
+    QUESTION_ASKED = "question.asked"
+    QUESTION_ANSWERED = "question.answered"
     MEMORY_WRITTEN = "memory.written"
     MEMORY_REVISED = "memory.revised"
     MEMORY_REVIEWED = "memory.reviewed"

@@ -4,7 +4,7 @@ from typing import Any
 
 from ninja import Schema
 
-from runs.api.schema import DecisionIn, ReasonIn
+from runs.api.schema import DecisionIn, Name, ReasonIn, Words
 from runs.commands.approval import decide_approval, withdraw_approval
 from workspaces.access import Actor, Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
@@ -16,6 +16,11 @@ routes = Routes("approvals")
 
 class DecisionForIn(DecisionIn):
     approves: bool
+    answer: Words = ""
+
+
+class AnswerIn(DecisionIn):
+    answer: Name
 
 
 class DecidedOut(Schema):
@@ -36,12 +41,18 @@ def refuse(request: ApiRequest, approval: str, body: DecisionIn) -> dict[str, An
     return _decide(request, approval, body, approves=False)
 
 
+@routes.post("/approvals/{approval}/answer", needs=Permission.APPROVE, kind=Kind.APPROVAL, response=DecidedOut)
+def answer(request: ApiRequest, approval: str, body: AnswerIn) -> dict[str, Any]:
+    """Answer a question that a policy asked: one of its choices word for word, or in one's own words where it has none."""
+    return _decide(request, approval, body, approves=True, answer=body.answer)
+
+
 @routes.post("/approvals/{approval}/decide-for/{delegation}", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DecidedOut)
 def decide_for(request: ApiRequest, approval: str, delegation: str, body: DecisionForIn) -> dict[str, Any]:
     """Approve or refuse in the name of whoever gave the delegation. The right comes with it, as it stands at this moment; the token needs
     `approval:write`."""
     named = in_the_name_of(request.actor, Delegation.objects.find(delegation, "giver", "delegate"))
-    return _decide(request, approval, body, approves=body.approves, actor=named)
+    return _decide(request, approval, body, approves=body.approves, actor=named, answer=body.answer)
 
 
 @routes.post("/approvals/{approval}/withdraw", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DecidedOut)
@@ -51,9 +62,16 @@ def withdraw(request: ApiRequest, approval: str, body: ReasonIn) -> dict[str, An
     return {"id": found.public_id, "uuid": str(found.pk), "status": found.status}
 
 
-def _decide(request: ApiRequest, approval: str, body: DecisionIn, *, approves: bool, actor: Actor | None = None) -> dict[str, Any]:
+def _decide(
+    request: ApiRequest, approval: str, body: DecisionIn, *, approves: bool, actor: Actor | None = None, answer: str = ""
+) -> dict[str, Any]:
     asked = Approval.objects.find(approval)
     decided = decide_approval(
-        actor=actor or request.actor, approval=asked, approves=approves, comment=body.comment, seen_hash=body.content_hash
+        actor=actor or request.actor,
+        approval=asked,
+        approves=approves,
+        comment=body.comment,
+        seen_hash=body.content_hash,
+        answer=answer,
     )
     return {"id": decided.public_id, "uuid": str(decided.pk), "status": decided.status}

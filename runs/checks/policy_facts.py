@@ -29,7 +29,7 @@ from runs.queries.site_rules import site_facts
 from workspaces import ids, scope
 from workspaces.accounts import window_at
 from workspaces.audit import Refusal
-from workspaces.models import Agent, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit, Workspace
+from workspaces.models import Agent, ApprovalVote, Benchmark, Contract, Dataset, DatasetVersion, Limit, NotFound, Objective, Unit, Workspace
 from workspaces.queries.registry import current_contract
 from workspaces.queries.withdrawal import withdrawn
 from workspaces.standings import standings
@@ -73,6 +73,8 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
 
 
 def _how_it_ended(cause: Cause) -> dict[str, str]:
+    if cause.type == "question":
+        return {"answer": ApprovalVote.objects.values_list("answer", flat=True).get(approval=cause.id, approves=True)}
     if cause.type != "run":
         return {}
     return {"status": Run.objects.values_list("status", flat=True).get(pk=cause.id)}

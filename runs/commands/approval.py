@@ -24,10 +24,10 @@ from workspaces.verbs import Verb
 
 
 def decide_approval(
-    *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str, is_alone: bool = False
+    *, actor: Actor, approval: Approval, approves: bool, comment: str = "", seen_hash: str, is_alone: bool = False, answer: str = ""
 ) -> Approval:  # fmt: skip
-    """Approve or refuse what was seen. `seen_hash` is the hash of the content on the approver's page; if it is no longer the content's, nothing
-    is approved.
+    """Approve or refuse what was seen, or answer it where it is a question. `seen_hash` is the hash of the content on the approver's page; if that
+    is no longer the content's, nothing is approved.
 
     An approval is admitted anew. Raises Refusal with the certificate's id where the limits no longer admit it: that outcome is on record, no vote
     is kept, and the request stays open.
@@ -38,8 +38,11 @@ def decide_approval(
     if actor.delegation_id is not None and standing_delegation(actor) is None:  # the command asks again, and could say less
         record_denial(actor=actor, permission=Permission.APPROVE, kind=Kind.APPROVAL, where=f"{Verb.APPROVAL_GIVEN}: {FALLEN}")
         raise Refusal(FALLEN)
+    if kind.choices is None and answer:
+        raise Refusal("This is approved or refused; it asks for no answer.", field="answer")
+    answered = {} if kind.choices is None else {"answer": answer}
     decided: Approval = kind.decide(
-        actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, is_alone=is_alone
+        actor=actor, approval=approval, approves=approves, comment=comment, seen_hash=seen_hash, is_alone=is_alone, **answered
     )
     return decided
 

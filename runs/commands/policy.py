@@ -8,6 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from runs.commands.policy_bell import ring_policies
+from runs.commands.question import end_questions
 from runs.expressions.answered import expressions_of
 from runs.models import Policy, PolicyVersion
 from runs.policy.changes import changes
@@ -161,6 +162,7 @@ def retire_policy(event: Draft, *, actor: Actor, policy: Policy, reason: str) ->
     for version in retired.versions.filter(status=Status.PROPOSED).select_for_update(no_key=True):
         event.change(version, status=Status.WITHDRAWN, ended_at=timezone.now())
         requests.void(event, subject_type=SUBJECT, subject_id=version.pk)
+    end_questions(event, retired)
     return retired
 
 
@@ -225,6 +227,7 @@ def _let_act(event: Draft, version: PolicyVersion, by: User) -> None:
     now = timezone.now()
     for acting in version.policy.versions.filter(status=Status.ACTIVE).select_for_update(no_key=True):
         event.change(acting, status=Status.SUPERSEDED, ended_at=now)
+        end_questions(event, version.policy)
     event.change(version, status=Status.ACTIVE, decided_by=by, decided_at=now)
     policy = locked(version.policy)
     if policy.status == Policy.Status.STOPPED:  # by a limit of the version before, which says nothing of this one

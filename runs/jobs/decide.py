@@ -17,6 +17,7 @@ from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
 from runs.commands.memory import Said, write_policy_memory
 from runs.commands.promotion import propose_promotion
+from runs.commands.question import ask_question
 from runs.commands.sweep import create_sweep
 from runs.eligibility import Verdict
 from runs.expressions.answered import answered
@@ -34,7 +35,7 @@ from runs.queries.site_rules import site_stop
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.notification import notify
-from workspaces.models import NotFound, Notification
+from workspaces.models import Approval, NotFound, Notification
 from workspaces.queries.workspace import is_archived
 from workspaces.thresholds import stewards
 
@@ -139,6 +140,9 @@ def _act(asker: Actor, decision: Decision, policy: Policy) -> None:
     if policy.does == "notify":
         _notify(decision)
         return
+    if policy.does == "ask":
+        _ask(asker, decision)
+        return
     if policy.does == "promote":
         _promote(asker, decision, policy)
         return
@@ -166,6 +170,11 @@ def _promote(asker: Actor, decision: Decision, policy: Policy) -> None:
     artifact = Artifact.objects.find(decision.facts["candidate"]["artifact"], "blob")
     reason = policy.action.get("purpose", "") or f"{decision.label}: {decision.words}"
     propose_promotion(actor=asker, artifact=artifact, name=policy.action["name"], reason=reason, id=promotion_id, decision=decision)
+
+
+def _ask(asker: Actor, decision: Decision) -> None:
+    if not Approval.objects.filter(subject_type="question", subject_id=decision.pk).exists():  # asked before the job was killed
+        ask_question(actor=asker, decision=decision)
 
 
 def _write(asker: Actor, decision: Decision, policy: Policy) -> None:

@@ -17,6 +17,7 @@ STARTED_BY = {
     "launch_run": {"sweep_ended", "run_ended", "evaluation_scored", "dataset_grew", "memory_written"},
     "promote": {"promotion_decided"},
     # What policies write starts none (runs/queries/policy_cause.py), and memory is reviewed by people.
+    "ask": {"question_answered"},  # a person stands between, and is not asked for ever either
 }
 
 
@@ -26,12 +27,15 @@ def conflicts(slug: str, policy: Policy, others: Named) -> list[str]:
     return [*_circles(slug, policy, beside), *_same_name(policy, beside), *_same_sweep(policy, beside)]
 
 
-def starts(first: Policy, second: Policy) -> bool:
-    """May what the first does be what the second is asked about?"""
+def starts(first: Policy, second: Policy, name: str = "") -> bool:
+    """May what the first, whose short name is `name`, does be what the second is asked about?"""
     if second.on not in STARTED_BY.get(first.does, ()):
         return False
     if first.does in ("launch_sweep", "launch_run") and second.on == "evaluation_scored":
         return second.trigger.get("agent") in (None, first.action["agent"])  # which benchmark it is scored on nobody says beforehand
+    if first.does == "ask":
+        answers = first.action.get("choices") or [second.trigger.get("answer")]
+        return second.trigger.get("policy", name) == name and second.trigger.get("answer", answers[0]) in answers
     return all(second.trigger[key] == first.action.get(key, second.trigger[key]) for key in second.trigger if key != "on")
 
 
@@ -49,17 +53,17 @@ def _circles(slug: str, policy: Policy, beside: Named) -> list[str]:
     seen: set[str] = set()
     while ways:
         way = ways.pop(0)
-        last = beside[way[-1]] if way else policy
-        if starts(last, policy):
+        name, last = (way[-1], beside[way[-1]]) if way else (slug, policy)
+        if starts(last, policy, name):
             through = f" through {', '.join(way)}" if way else ""
             return [
                 f"limits: what it does may start it again{through}, and nothing ends that; "
                 f"give it a limit of {', '.join(BOUNDS) if policy.does.startswith('launch') else 'decisions'}."
             ]
-        for name, other in sorted(beside.items()):
-            if name not in seen and not is_bounded(other) and starts(last, other):
-                seen.add(name)
-                ways.append((*way, name))
+        for next_name, other in sorted(beside.items()):
+            if next_name not in seen and not is_bounded(other) and starts(last, other, name):
+                seen.add(next_name)
+                ways.append((*way, next_name))
     return []
 
 

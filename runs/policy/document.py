@@ -23,6 +23,7 @@ WORDS = {"type": "string", "maxLength": 1000}
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 KIND_OF_MEMORY = {"enum": ["failed_attempt", "finding", "guidance", "note"]}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
+ANSWER = {"type": "string", "minLength": 1, "maxLength": 100}
 
 # Trigger -> what its document may name beside `on`.
 TRIGGERS: dict[str, dict[str, Any]] = {
@@ -37,6 +38,7 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "evaluation_scored": {"agent": SLUG, "benchmark": SLUG},
     "dataset_grew": {"dataset": SLUG},
     "promotion_decided": {"name": SLUG},
+    "question_answered": {"policy": SLUG, "answer": ANSWER},
     "memory_written": {"collection": SLUG, "kind": KIND_OF_MEMORY, "agent": SLUG, "benchmark": SLUG},
     "memory_reviewed": {"collection": SLUG, "kind": KIND_OF_MEMORY, "agent": SLUG, "benchmark": SLUG},
 }
@@ -77,6 +79,15 @@ ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "notify": (("words",), {"words": {**WORDS, "minLength": 1}}),
+    "ask": (
+        ("question",),
+        {
+            "question": {**WORDS, "minLength": 1},
+            "choices": {"type": "array", "minItems": 2, "maxItems": 10, "uniqueItems": True, "items": ANSWER},
+            "role": {"enum": ["approver", "admin", "owner"]},
+            "hours": {"type": "integer", "minimum": 1, "maximum": 24 * 366},
+        },
+    ),
 }
 LIMITS: dict[str, Any] = {
     "cooldown_minutes": {"type": "number", "minimum": 0, "maximum": 525_600},
@@ -196,6 +207,8 @@ def _action_faults(policy: Policy) -> list[str]:
     if policy.does == "write_memory" and {"agent", "benchmark"} <= policy.action.keys():
         return ["action write_memory: an entry is about one agent or about one benchmark, not about both."]
     faults = named_faults(f"action {policy.does}", policy.action, allowed, skip="do", needs=needs)
+    if policy.does == "ask" and not faults:
+        faults += _question_faults(policy.action)
     for number, entry in enumerate(policy.action.get("inputs", ()), start=1):
         kinds = sorted(entry.keys() & INPUTS.keys())
         if len(kinds) != 1:
@@ -210,6 +223,15 @@ def _action_faults(policy: Policy) -> list[str]:
         faults += named_faults(f"rule {choose['rule']}", choose, rule.parameters, skip="rule", needs=rule.needs)
         faults += [] if faults else rule.faults(choose)
     return faults
+
+
+def _question_faults(action: Mapping[str, Any]) -> list[str]:
+    """An answer is compared as it stands, so nothing may hide around it."""
+    faults = [] if action["question"].strip() else ["action ask, question: It asks nothing."]
+    hidden = [choice for choice in action.get("choices", ()) if choice != " ".join(choice.split())]
+    return faults + [
+        f"action ask, choices: {choice!r} is one line of words, without spaces around or between more than one." for choice in hidden
+    ]
 
 
 def named_faults(

@@ -29,6 +29,11 @@ NOUNS = {"windows_of": "dataset", "over": "agent"}  # parameter -> what it is a 
 HINTS = {
     "axes": 'JSON: {"rate": [0.1, 0.2]} for values, {"rate": {"low": 0.001, "high": 1, "scale": "log"}} for a range',
     "at": "hours and minutes of the workspace’s clock, such as 03:30",
+    "question": "what a person is asked; it goes into the inbox of all who may answer",
+    "choices": 'JSON: ["yes", "no"]; leave it empty for an answer in their own words',
+    "role": "who may answer at least; empty: as the workspace’s rule for questions says",
+    "hours": "after so many the question expires; empty: as the workspace’s rule says",
+    "answer": "only this one, word for word; empty: any answer",
 }
 
 
@@ -223,7 +228,7 @@ def _field(name: str, key: str, id_: str, schema: Mapping[str, Any], value: Any,
         choices = tuple((option, option.replace("_", " ")) for option in ("", *options))
         if shown not in ("", *options):
             choices = (*choices, (shown, shown))
-    noun = NOUNS.get(key, key) if key in ("agent", "benchmark", "pool", "dataset", "over") else ""
+    noun = NOUNS.get(key, key) if key in ("agent", "benchmark", "pool", "dataset", "over", "policy") else ""
     hint = HINTS.get(key) or hint_of(kind, schema)
     return Field(name, key, id_, key.replace("_", " "), kind, shown, hint, choices, noun, is_needed)
 

@@ -35,4 +35,9 @@ STARTERS: dict[str, dict[str, Any]] = {
         "action": {"do": "notify", "words": "A score of 0.9 was reached."},
         "limits": {"decisions": 1},
     },
+    "ask-before-training": {
+        "trigger": {"on": "dataset_grew", "dataset": "table"},
+        "action": {"do": "ask", "question": "The data has grown. Train again?", "choices": ["train", "wait"], "hours": 72},
+        "limits": {"decisions": 20, "cooldown_minutes": 60},
+    },
 }

@@ -23,6 +23,7 @@ from runs.policy.replay import Kept, in_words, replay, unasked
 from runs.queries.policy_names import standing_faults
 from workspaces import kept_query
 from workspaces.checklist import fact_checks
+from workspaces.models import Approval, ApprovalVote
 from workspaces.queries.paging import Page, newest_first
 
 WEEKS = 4  # that a simulation looks back
@@ -192,6 +193,8 @@ class DecisionPage:
     runs: list[Run]
     spent_gpu_ms: int
     is_open: bool
+    question: Approval | None = None
+    answer: ApprovalVote | None = None
 
     @property
     def reads(self) -> list[dict[str, str]]:
@@ -226,7 +229,17 @@ def promotion_of(decision: Decision) -> uuid.UUID:
     return uuid.uuid5(decision.pk, "promotion")
 
 
+def question_of(decision: Decision) -> tuple[Approval | None, ApprovalVote | None]:
+    """What it asked people, if that is what its version does, and the word of whoever answered or declined."""
+    if (decision.version.document.get("action") or {}).get("do") != "ask":
+        return None, None
+    question = Approval.objects.filter(subject_type="question", subject_id=decision.pk).first()
+    votes = ApprovalVote.objects.filter(approval=question).select_related("person", "behalf") if question else ApprovalVote.objects.none()
+    return question, votes.first()
+
+
 def decision_page(decision: Decision) -> DecisionPage:
+    question, answer = question_of(decision)
     sweep = Sweep.objects.filter(decision=decision).first()
     launched = Run.objects.filter(sweep=sweep) if sweep else Run.objects.none()
     runs = list(launched.order_by("number")[:100])
@@ -245,6 +258,8 @@ def decision_page(decision: Decision) -> DecisionPage:
         runs=runs,
         spent_gpu_ms=spent_on(decision)[1],
         is_open=_is_open(decision, sweep, launched),
+        question=question,
+        answer=answer,
     )
 
 

@@ -12,7 +12,8 @@ from runs.lifecycle import TERMINAL
 from runs.models import Decision, Evaluation, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.facts import Cause
 from workspaces import ids, scope
-from workspaces.models import Agent, Benchmark, Dataset, DatasetVersion, Workspace
+from workspaces.models import Agent, Approval, Benchmark, Dataset, DatasetVersion, Workspace
+from workspaces.queries.approval import title_of
 from workspaces.windows import clock_of
 
 BACK = timedelta(days=7)  # what is older is history, and made up for by nobody
@@ -78,6 +79,16 @@ def _promotions(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySe
     return "promotion", rows.filter(name=ids.same_name(trigger["name"])) if "name" in trigger else rows, "decided_at"
 
 
+def _answers(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":
+    """Questions that a person has answered; one that was declined, or that nobody answered, starts nothing."""
+    rows = Approval.objects.filter(subject_type="question", status=Approval.Status.APPROVED, decided_at__gt=since)
+    if "policy" in trigger:
+        policy = Policy.objects.find(trigger["policy"]).pk
+        rows = rows.filter(subject_id__in=Decision.objects.filter(policy=policy).values("pk"))
+    said = {"votes__approves": True} | ({"votes__answer": trigger["answer"]} if "answer" in trigger else {})
+    return "question", rows.filter(**said).annotate(answer=F("votes__answer")), "decided_at"
+
+
 def _written(trigger: dict[str, Any], since: datetime) -> "tuple[str, QuerySet[Any], str]":
     """What people and runs write. What policies write starts no policy: two of them could answer each other for ever."""
     rows = _memory(trigger).filter(created_at__gt=since).exclude(author_kind=MemoryEntry.Author.POLICY)
@@ -101,6 +112,7 @@ LOOKS: dict[str, Callable[[dict[str, Any], datetime], "tuple[str, QuerySet[Any],
     "evaluation_scored": _evaluations,
     "dataset_grew": _versions,
     "promotion_decided": _promotions,
+    "question_answered": _answers,
     "memory_written": _written,
     "memory_reviewed": _reviewed,
 }
@@ -111,6 +123,8 @@ def _label(row: Any) -> str:
         return f"{row.metric} of {row.run.name}"
     if isinstance(row, MemoryEntry):
         return row.title
+    if isinstance(row, Approval):
+        return f"{title_of(row)[:150]}: {getattr(row, 'answer', '')[:140]}"
     return str(getattr(row, "label", None) or row)
 
 

@@ -11,7 +11,9 @@ from runs.queries.policy_conflicts import conflict_faults
 from workspaces.models import Agent, Benchmark, Dataset, NotFound, Pool
 
 CHECKED = {"benchmark": Benchmark, "over": Agent}  # of checks
-KINDS: dict[str, Any] = {"agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset, "windows_of": Dataset}
+KINDS: dict[str, Any] = {
+    "agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset, "windows_of": Dataset, "policy": PolicyRow,
+}  # fmt: skip
 
 
 def name_faults(policy: Policy) -> list[str]:
@@ -60,5 +62,5 @@ def narrowing_faults(row: PolicyRow, policy: Policy) -> list[str]:
 
 def names_here() -> list[tuple[str, list[str]]]:
     """What the editor offers to write: of each kind the names of the workspace, the first hundred."""
-    kinds: dict[str, Any] = {"agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset}
+    kinds: dict[str, Any] = {"agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset, "policy": PolicyRow}
     return [(noun, list(kind.objects.order_by("slug").values_list("slug", flat=True)[:100])) for noun, kind in kinds.items()]

@@ -46,6 +46,7 @@ def _decide(request: PageRequest, found: Approval, actor: Actor) -> HttpResponse
             comment=comment,
             seen_hash=request.POST.get("seen_hash", "")[:64],
             is_alone=decision == ALONE,
+            answer=_written(request, "answer") if decision != "refuse" else "",
         )
     except Refusal as refusal:
         context = {"approval": found, "refusal": refusal, "comment": comment, "back": back, "decision": decision}

@@ -36,6 +36,7 @@ class VoteOut(Schema):
     behalf: str = Field(description="In whose name; empty: their own.")
     is_alone: bool = Field(description="An owner broke the glass.")
     approves: bool
+    answer: str = Field(description="To a question; empty of what is approved or refused.")
     comment: str
     created_at: datetime
 
@@ -131,6 +132,7 @@ def _vote_out(vote: ApprovalVote) -> dict[str, Any]:
         "behalf": vote.behalf.label if vote.behalf else "",
         "is_alone": vote.is_alone,
         "approves": vote.approves,
+        "answer": vote.answer,
         "comment": vote.comment,
         "created_at": vote.created_at,
     }

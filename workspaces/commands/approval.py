@@ -18,7 +18,7 @@ from workspaces.canonical import digest, plain
 from workspaces.commands.notification import notify, settle_request
 from workspaces.models import Approval, ApprovalVote, Notification, User
 from workspaces.queries.approval import title_of
-from workspaces.queries.approval_rule import reaches, rule_of
+from workspaces.queries.approval_rule import STRICTNESS, reaches, rule_of
 from workspaces.queries.decider import approvers_of, delegations_at, why_not, why_not_alone
 from workspaces.queries.member import people
 from workspaces.queries.requester import maker_of_token
@@ -43,15 +43,17 @@ def ask(
     expires_in: timedelta | None = None,
     content_hash: str = "",
     quorum: int | None = None,
+    role: str = "",
     token_id: uuid.UUID | None = None,
 ) -> Approval:
     """Ask for a decision on `content`, which is JSON as the approver is to see it. Whoever may decide is told.
 
-    How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does. The caller holds
-    the ledger's lock, so that a rule that is tightened meanwhile binds this request too. `content_hash` is that of the subject where it has one of
-    its own, else the content's. `token_id`: the token that asked, if one did.
+    How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does; a `role`
+    makes it stricter at most. The caller holds the ledger's lock, so that a rule that is tightened meanwhile binds this request too.
+    `content_hash` is that of the subject where it has one of its own, else the content's. `token_id`: the token that asked, if one did.
     """
     rule = rule_of(subject_type)
+    least = max(rule.role, role or rule.role, key=lambda one: STRICTNESS[Approval.Role(one)])
     approval = Approval.objects.create(
         subject_type=subject_type[:40],
         subject_id=subject_id,
@@ -61,7 +63,7 @@ def ask(
         reason=reason[:1000],
         requested_by=requested_by,
         quorum=max(rule.approvers, quorum or 1),
-        role=rule.role,
+        role=least,
         expires_at=timezone.now() + (timedelta(hours=rule.hours) if expires_in is None else expires_in),
     )
     event.created(approval)
@@ -87,6 +89,7 @@ def record_vote(
     current_hash: str,
     content_now: Any = None,
     is_alone: bool = False,
+    answer: str = "",
 ) -> Status:
     """Record one person's word and return what the request is then; the row of `approval` is locked and brought up to date.
 
@@ -120,6 +123,7 @@ def record_vote(
         person=actor.user,
         approves=approves,
         comment=comment.strip()[:1000],
+        answer=answer[:1000],
         content_hash=current_hash,
         behalf=_giver(actor),
         is_alone=is_alone,

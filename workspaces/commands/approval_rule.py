@@ -55,6 +55,8 @@ def _check(kind: str, approvers: int, role: str, hours: int, reason: str) -> Non
         raise Refusal(f"An approval counts from {', '.join(Role.values)}.", field="role")
     if isinstance(approvers, bool) or not 1 <= approvers <= MOST_APPROVERS:
         raise Refusal(f"From one to {MOST_APPROVERS} people approve.", field="approvers")
+    if approvers > 1 and asked_kinds()[kind].choices is not None:
+        raise Refusal("A question has one answer, so one person gives it; demand a higher role instead.", field="approvers")
     if isinstance(hours, bool) or not 1 <= hours <= LONGEST_HOURS:
         raise Refusal(f"A request waits for one hour at least, and {LONGEST_HOURS:,} at most.", field="hours")
     if not reason.strip():

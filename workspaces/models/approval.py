@@ -62,6 +62,7 @@ class ApprovalVote(Owned):
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     approves = models.BooleanField()
     comment = models.CharField(max_length=1000, blank=True)
+    answer = models.CharField(max_length=1000, blank=True, help_text="to a question, which one of its choices or in their own words")
     content_hash = models.CharField(max_length=64)
     behalf = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True)
     is_alone = models.BooleanField(default=False)

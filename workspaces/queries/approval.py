@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, Rights, rights_of
-from workspaces.asked_kinds import page_of
+from workspaces.asked_kinds import choices_of, page_of
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
 from workspaces.checklist import checks, fact_checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalComment, ApprovalVote, Delegation, Pool
@@ -51,6 +51,12 @@ class Asked:
     is_own: bool = False
     may_write: bool = False
     may_refuse: bool = False
+    choices: list[str] | None = None
+
+    @property
+    def is_question(self) -> bool:
+        """It is answered, by one of `choices` or in one's own words, and not approved."""
+        return self.choices is not None
 
     @property
     def may_approve(self) -> bool:
@@ -124,6 +130,7 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         is_own=is_own,
         may_refuse=is_open and not (why and why_not(approval, actor, rights, approves=False)),
         may_write=is_open and (is_own or rights.allows(Permission.APPROVE, Kind.APPROVAL)),
+        choices=choices_of(approval.subject_type, approval.content),
     )
 
 

@@ -121,6 +121,8 @@ SENTENCES: dict[Verb, str] = {
     Verb.POLICY_DECIDED: "{actor} decided by {subject}",
     Verb.POLICY_ACTED: "{actor} carried out {subject}",
     Verb.POLICY_FAILED: "{actor} could not carry out {subject}",
+    Verb.QUESTION_ASKED: "{actor} asked a question for {subject}",
+    Verb.QUESTION_ANSWERED: "{actor} answered {subject}",
     Verb.PROMOTION_WITHDRAWN: "{actor} withdrew {subject}",
     Verb.RUN_PRIORITY_ASKED: "{actor} asked for priority {priority} for {subject}, which waits for approval",
     Verb.RUN_MOVED: "{actor} moved {subject} from {from} to {to}",

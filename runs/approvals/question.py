@@ -1,0 +1,33 @@
+"""A question that a policy asks: answered, not approved."""
+
+from typing import Any
+
+from runs.commands.question import SUBJECT, decide_question, end_question
+from workspaces.asked_kinds import AskedKind, Content, Evidence
+
+
+def evidence(content: Content) -> Evidence:
+    about, answers = content.get("asked_about"), choices(content)
+    lines = [f"About {about}."] if isinstance(about, str) and about else []
+    return Evidence(lines=[*lines, f"Answers: {', '.join(answers)}." if answers else "Answered in one’s own words."])
+
+
+def page(key: Any, content: Content) -> tuple[str, ...]:
+    return ("decision", key.hex)
+
+
+def choices(content: Content) -> list[str]:
+    found = content.get("choices")
+    return [str(choice) for choice in found] if isinstance(found, list) else []
+
+
+KIND = AskedKind(
+    name=SUBJECT,
+    one="question of a policy",
+    many="Questions",
+    evidence=evidence,
+    decide=decide_question,
+    end=end_question,
+    page=page,
+    choices=choices,
+)
