@@ -10,7 +10,7 @@ from workspaces import units
 LONGEST = 1000  # characters of a value
 SAID = (
     "asks",
-    "question",
+    "choices",
     "changes",
     "document",
     "version",

@@ -99,8 +99,8 @@ def content_of(decision: Decision, policy: Policy) -> dict[str, Any]:
         "asks": action["question"],
         "question": action["question"],
         "choices": list(action.get("choices", ())),
-        "asked_by_policy": policy.slug,
-        "under": f"version {decision.version.number}, {'which acts' if acts else 'which acts no more'}",
+        "policy": policy.slug,
+        "asked_under": f"version {decision.version.number}, {'which acts' if acts else 'which acts no more'}",
         "asked_about": f"{decision.cause_type} {decision.cause_label}"[:300],
     }
 

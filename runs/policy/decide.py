@@ -98,7 +98,7 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
     if policy.does == "notify":
         return Decided(Outcome.ACTS, str(policy.action["words"]), checks, gpu_ms=0)
     if policy.does == "ask":
-        return Decided(Outcome.ACTS, f"Asks: {policy.action['question']}", checks, gpu_ms=0)
+        return Decided(Outcome.ACTS, f"Asks “{policy.action['question']}”", checks, gpu_ms=0)
     if policy.does == "write_memory":
         words = f"Writes about {facts.cause['label']} to {policy.action['collection']}; nobody has reviewed it yet."
         return Decided(Outcome.ACTS, words, checks, gpu_ms=0)
