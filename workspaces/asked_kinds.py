@@ -30,7 +30,8 @@ class AskedKind:
     `page` answers URL name and further arguments of the subject's page for (subject's key, content). `decide` is a command: it records the word
     and carries it out. `end` is a piece of a command: what becomes of the subject when its request ends without a decision; it gets the event,
     the request, the status that it ended in, and why in words. `choices`: of a question, which answers there are, none for one's own words; its
-    `decide` takes an `answer` too. None: it is approved or refused.
+    `decide` takes an `answer` too. None: it is approved or refused. `without_rule`: what holds where the workspace has no rule for this kind, so
+    that nobody is asked.
     """
 
     name: str
@@ -42,6 +43,7 @@ class AskedKind:
     page: Callable[[Any, Content], tuple[str, ...]]
     days: int = 7
     choices: Callable[[Content], list[str]] | None = None
+    without_rule: str = ""
 
 
 @functools.cache

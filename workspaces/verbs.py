@@ -80,6 +80,7 @@ class Verb(StrEnum):
     SECRET_REVOKED = "secret.revoked"  # noqa: S105  # a verb
     DATA_KEY_REWRAPPED = "data_key.rewrapped"
     LIMIT_SET = "limit.set"
+    LIMIT_RAISE_ASKED = "limit.raise_asked"
     LIMIT_REMOVED = "limit.removed"
     LEDGER_RECOUNTED = "ledger.recounted"
     LEDGER_CORRECTED = "ledger.corrected"

@@ -13,8 +13,9 @@ from pydantic import Field
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size
-from workspaces.commands.limit import LARGEST, remove_limit, set_limit
-from workspaces.models import Limit, NotFound, Unit
+from workspaces.commands.limit import LARGEST
+from workspaces.commands.limit_raise import change_limit, drop_limit
+from workspaces.models import Approval, Limit, NotFound, Unit
 from workspaces.queries.budget import LimitRow, limit_changes, limit_rows, reached
 from workspaces.queries.paging import Place, in_order
 
@@ -56,6 +57,7 @@ class LimitOut(Schema):
     free: int | None
     starts_at: datetime | None
     ends_at: datetime | None
+    waiting: str | None = Field(description="The request that waits for another person's decision on a larger limit.")
     url: str
 
 
@@ -91,9 +93,10 @@ def list_budgets(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) -> 
 def post_budget(request: ApiRequest, body: LimitIn) -> Any:
     """Set the limit of (unit, window, mode), new or in place of the amount before; a change wants a reason. `now` is for what is there at
     once: stored bytes, and runs, which have the modes `stop` (the next one waits in the queue) and `warn` (it starts, and the decision and
-    the budget page say so); `approval` is refused there, since nobody could approve before it starts."""
-    limit = _set_before(request, body) or set_limit(actor=request.actor, **body.dict())
-    return Status(201, _one_out(request, limit))
+    the budget page say so); `approval` is refused there, since nobody could approve before it starts. Where the workspace's rule wants another
+    person for a larger limit, this asks: the answer is the limit as it stands, and `waiting` the request."""
+    made = _set_before(request, body) or change_limit(actor=request.actor, **body.dict())
+    return Status(201, _one_out(request, Limit.objects.get(pk=made.subject_id) if isinstance(made, Approval) else made))
 
 
 @routes.get("/budgets/{limit}", needs=Permission.VIEW, kind=Kind.BUDGET, response=LimitOut)
@@ -125,9 +128,8 @@ def list_limit_changes(request: ApiRequest, budget: str, cursor: Cursor = "", li
 
 @routes.post("/budgets/{limit}/remove", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, response=LimitList)
 def remove_budget(request: ApiRequest, limit: str, body: RemovalIn) -> Any:
-    """Remove a limit, with a reason; the answer is what is left."""
-    found = Limit.objects.find(limit)
-    remove_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, reason=body.reason)
+    """Remove a limit, with a reason; the answer is what is left. Where another person decides on that, it is asked for, as `waiting` says."""
+    drop_limit(actor=request.actor, limit=Limit.objects.find(limit), reason=body.reason)
     return _page(request, cursor="", size=settings.API_PAGE_SIZE_MAX)
 
 
@@ -182,5 +184,6 @@ def _limit_out(request: ApiRequest, row: LimitRow, mark: int | None) -> dict[str
         "free": standing.free if standing else None,
         "starts_at": standing.starts_at if standing else None,
         "ends_at": standing.ends_at if standing else None,
+        "waiting": row.waiting.public_id if row.waiting else None,
         "url": reverse("budget", args=[request.workspace.slug]),
     }

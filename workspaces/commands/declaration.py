@@ -16,13 +16,13 @@ from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.agent import change_agent, create_agent
 from workspaces.commands.benchmark import create_benchmark
 from workspaces.commands.dataset import create_dataset
-from workspaces.commands.limit import set_limit
+from workspaces.commands.limit_raise import change_limit
 from workspaces.commands.objective import set_objective
 from workspaces.commands.pool import bind_pool
 from workspaces.commands.registry import insert
 from workspaces.commands.workspace import configure_workspace, create_workspace
 from workspaces.declaration import Declaration, DeclaredBinding, DeclaredBudget
-from workspaces.models import Agent, Benchmark, Dataset, DeclaredName, Engine, Limit, Objective, Owned, Pool, User, Workspace
+from workspaces.models import Agent, Approval, Benchmark, Dataset, DeclaredName, Engine, Limit, Objective, Owned, Pool, User, Workspace
 from workspaces.queries.workspace import find_workspace
 from workspaces.standings import amount_words, name_of
 from workspaces.verbs import Verb
@@ -166,7 +166,10 @@ def _limit(actor: Actor, budget: DeclaredBudget, note: Note) -> None:
     if before is not None and before.amount == budget.amount:
         note("unchanged", words)
         return
-    set_limit(actor=actor, unit=budget.unit, window=window, amount=budget.amount, mode=mode, reason=REASON)
+    made = change_limit(actor=actor, unit=budget.unit, window=window, amount=budget.amount, mode=mode, reason=REASON)
+    if isinstance(made, Approval):
+        note("unchanged", f"{words} is asked for, since another person decides on a larger one")
+        return
     note("changed" if before else "created", words)
 
 

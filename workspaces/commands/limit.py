@@ -8,8 +8,10 @@ from django.utils import timezone
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import fund, limits_of, lock_ledger, locked, window_at
 from workspaces.audit import Draft, Refusal, command
+from workspaces.commands import approval as requests
 from workspaces.ledger import begin_month
 from workspaces.models import Limit, NotFound, Unit
+from workspaces.queries.approval_rule import rule_of
 from workspaces.standings import CALENDAR, amount_words, name_of
 from workspaces.thresholds import note_crossings
 from workspaces.verbs import Verb
@@ -24,6 +26,7 @@ WINDOWS: dict[str, tuple[str, ...]] = {
     Unit.SLOTS: (Limit.Window.RUN,),
 }
 MOST_THRESHOLDS = 10
+SUBJECT = "limit"  # what the subject of an approval of a larger one is called
 LARGEST = 2**62  # of a 64-bit column, with room for the sums
 
 
@@ -35,11 +38,13 @@ def set_limit(
     spent or promised stays so, even where the new amount is smaller: nothing new starts until there is room, and what waits and no longer fits
     goes on waiting.
 
+    Where the workspace's rule wants another person for a larger one, that has to be asked for (`limit_raise.change_limit`).
+
     `thresholds` are whole percent of it that, spent in a window, are told of; None: as they were, at first 80 and 100. A change lets them be
     crossed anew.
     """
-    _check(unit, window, mode, amount)
-    marks = _marks(window, thresholds)
+    check_amount(unit, window, mode, amount)
+    marks = marks_of(window, thresholds)
     lock_ledger()
     event.reason = reason.strip()[:1000]
     limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
@@ -51,12 +56,12 @@ def set_limit(
         event.note(limit, {"amount": (None, amount)})
     elif limit.amount == amount and marks in (None, limit.thresholds):
         raise Refusal(f"{name_of(unit, window)}: the limit is {amount_words(amount, unit)} already.", field="amount")
-    elif not event.reason:
-        raise Refusal("Say why the limit changes; it stands in the record.", field="reason")
     else:
-        event.change(limit, amount=amount, thresholds=limit.thresholds if marks is None else marks)
-        limit.revision += 1
-        limit.save(update_fields=["revision"])
+        why(reason, "Say why the limit changes; it stands in the record.")
+        if wants_approval(limit, amount):
+            raise Refusal(NEEDS_ANOTHER, field="amount")
+        change(event, limit, amount, marks)
+        return limit
     _fund_again(event, unit, window, timezone.now())
     return limit
 
@@ -69,18 +74,59 @@ def remove_limit(event: Draft, *, actor: Actor, unit: str, window: str, mode: st
     limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
     if limit is None:
         raise NotFound("limit")
-    if not event.reason:
-        raise Refusal("Say why the limit goes; it stands in the record.", field="reason")
-    needed = (unit, window) in ((Unit.GPU_MS, Limit.Window.WEEK), (Unit.RUNS, Limit.Window.NOW))
-    if needed and Limit.objects.filter(unit=unit, window=window).count() == 1:
-        raise Refusal(f"A workspace keeps a limit on {name_of(unit, window)}; change its amount instead.")
+    why(reason, "Say why the limit goes; it stands in the record.")
+    if wants_approval(limit, None):
+        raise Refusal(NEEDS_ANOTHER)
+    remove(event, limit)
+
+
+# --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+NEEDS_ANOTHER = "The workspace's rule wants another person for a larger limit, so that has to be asked for."
+
+
+def wants_approval(limit: Limit, amount: int | None) -> bool:
+    """Would this let more be spent (None: without any limit), and has the workspace a rule that another person decides on that? A limit that only
+    warns holds nothing back."""
+    is_larger = limit.mode != Limit.Mode.WARN and (amount is None or amount > limit.amount)
+    return is_larger and rule_of(SUBJECT).is_set
+
+
+def change(event: Draft, limit: Limit, amount: int, marks: list[int] | None) -> None:
+    """Of a locked limit, which is another afterwards: what was asked about it is void."""
+    event.change(limit, amount=amount, thresholds=limit.thresholds if marks is None else marks)
+    limit.revision += 1
+    limit.save(update_fields=["revision"])
+    requests.void(event, subject_type=SUBJECT, subject_id=limit.pk)
+    _fund_again(event, limit.unit, limit.window, timezone.now())
+
+
+def remove(event: Draft, limit: Limit) -> None:
+    """Of a locked limit; what was asked about it is void. Raises Refusal where it has to stay."""
+    unit, window = limit.unit, limit.window
+    check_removable(limit)
     event.deleting(limit)
     event.note(limit, {"amount": (limit.amount, None)})
+    requests.void(event, subject_type=SUBJECT, subject_id=limit.pk)
     Limit.objects.filter(pk=limit.pk).delete()  # the instance keeps its key, which the event names
     _fund_again(event, unit, window, timezone.now())
 
 
-def _check(unit: str, window: str, mode: str, amount: int) -> None:
+def check_removable(limit: Limit) -> None:
+    """Raises Refusal for the last limit of a kind that a workspace must keep."""
+    needed = (limit.unit, limit.window) in ((Unit.GPU_MS, Limit.Window.WEEK), (Unit.RUNS, Limit.Window.NOW))
+    if needed and Limit.objects.filter(unit=limit.unit, window=limit.window).count() == 1:
+        raise Refusal(f"A workspace keeps a limit on {name_of(limit.unit, limit.window)}; change its amount instead.")
+
+
+def why(reason: str, words: str) -> str:
+    """Raises Refusal where nobody says why."""
+    if not reason.strip():
+        raise Refusal(words, field="reason")
+    return reason.strip()[:1000]
+
+
+def check_amount(unit: str, window: str, mode: str, amount: int) -> None:
     if unit not in Unit.values:
         raise Refusal(f"Limits are set on {', '.join(Unit.values)}.", field="unit")
     if window not in WINDOWS[unit]:
@@ -97,7 +143,7 @@ def _check(unit: str, window: str, mode: str, amount: int) -> None:
         raise Refusal("An amount is a whole number from 0 on.", field="amount")
 
 
-def _marks(window: str, thresholds: Sequence[int] | None) -> list[int] | None:
+def marks_of(window: str, thresholds: Sequence[int] | None) -> list[int] | None:
     if thresholds is None:
         return None
     if thresholds and window not in CALENDAR:

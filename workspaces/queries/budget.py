@@ -1,14 +1,14 @@
 """The budget page: what is left and until when, and every limit with what stands against it."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
 from workspaces import kept_query
-from workspaces.models import AuditEvent, Crossing, EventPayload, EventSubject, Limit, Recount, Unit
+from workspaces.models import Approval, AuditEvent, Crossing, EventPayload, EventSubject, Limit, Recount, Unit
 from workspaces.standings import Standing, amount_words, name_of, standings
 from workspaces.units import figure
 from workspaces.windows import Window
@@ -29,6 +29,7 @@ class LimitRow:
     free: str
     standing: Standing | None
     passed: int | None  # of the window, in thousandths
+    waiting: Approval | None = None  # a request for a larger one
 
     @property
     def thresholds(self) -> str:
@@ -81,7 +82,8 @@ def limit_rows(now: datetime) -> list[LimitRow]:
     limits = sorted(
         Limit.objects.all(), key=lambda limit: (order.index(limit.unit), Limit.Window.values.index(limit.window), -limit.amount)
     )
-    return [_row(limit, found.get((limit.unit, limit.window, limit.mode)), now) for limit in limits]
+    asked = {row.subject_id: row for row in kept_query.rows(Approval, subject_type="limit", status=Approval.Status.PENDING.value)}
+    return [replace(_row(limit, found.get((limit.unit, limit.window, limit.mode)), now), waiting=asked.get(limit.pk)) for limit in limits]
 
 
 @dataclass(frozen=True, slots=True)

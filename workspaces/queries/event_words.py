@@ -68,6 +68,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.SECRET_ROTATED: "{actor} replaced the value of the secret {subject}",
     Verb.SECRET_REVOKED: "{actor} revoked the secret {subject}",
     Verb.DATA_KEY_REWRAPPED: "{actor} wrapped the workspace's data key anew",
+    Verb.LIMIT_RAISE_ASKED: "{actor} asked for a larger budget limit {subject}",
     Verb.LIMIT_SET: "{actor} set the budget limit {subject}",
     Verb.LIMIT_REMOVED: "{actor} removed the budget limit {subject}",
     Verb.LEDGER_RECOUNTED: "{actor} counted the ledger anew from its entries",

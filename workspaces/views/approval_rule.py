@@ -36,7 +36,9 @@ def rule_set(request: PageRequest, kind: str) -> HttpResponseBase:
         save,
         title=f"Who must approve a {known.one}",
         submit="Set rule",
-        lead="A stricter rule binds what waits already; a looser one only what is asked from now on.",
+        lead=f"Now {known.without_rule}. A rule can be changed later, and not be taken away: somebody else always decides then."
+        if known.without_rule and not now.is_set
+        else "A stricter rule binds what waits already; a looser one only what is asked from now on.",
         trail=(("Approvals", reverse("approval-list", args=[request.workspace.slug])), ("Who must approve", above)),
         back=above,
     )

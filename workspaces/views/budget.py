@@ -6,10 +6,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from workspaces.commands.limit import remove_limit, set_limit
+from workspaces.commands.limit_raise import change_limit, drop_limit
 from workspaces.commands.recount import correct_ledger, recount_ledger
 from workspaces.forms.resource import LimitChangeForm, LimitForm, ReasonForm
-from workspaces.models import Limit, Unit
+from workspaces.models import Approval, Limit, Unit
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.budget import differences, last_recount, leading, limit_changes, limit_rows, reached
 from workspaces.queries.ledger import EntryRow, entries, entry_row, lines
@@ -39,12 +39,18 @@ def budget(request: PageRequest) -> HttpResponseBase:
     return render(request, "workspaces/budget.html", context)
 
 
+def _done(request: PageRequest, made: Limit | Approval | None) -> HttpResponseBase:
+    if isinstance(made, Approval):
+        messages.info(request, "It waits for another person's decision; until then the limit stays as it is.")
+        return redirect("approval", request.workspace.slug, made.public_id)
+    return redirect("budget", request.workspace.slug)
+
+
 def limit_set(request: PageRequest) -> HttpResponseBase:
     form = LimitForm(request.POST or None)
 
     def save(form: LimitForm) -> HttpResponseBase:
-        set_limit(actor=request.actor, **form.cleaned_data)
-        return redirect("budget", request.workspace.slug)
+        return _done(request, change_limit(actor=request.actor, **form.cleaned_data))
 
     above = reverse("budget", args=[request.workspace.slug])
     return form_page(request, form, save, title="New limit", submit="Set limit", trail=(("Budget", above),), back=above)
@@ -55,8 +61,7 @@ def limit_change(request: PageRequest, limit: str) -> HttpResponseBase:
     form = LimitChangeForm(request.POST or None, limit=found)
 
     def save(form: LimitChangeForm) -> HttpResponseBase:
-        set_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, **form.cleaned_data)
-        return redirect("budget", request.workspace.slug)
+        return _done(request, change_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, **form.cleaned_data))
 
     above = reverse("budget", args=[request.workspace.slug])
     title = f"Change {name_of(found.unit, found.window)}, {found.get_mode_display()}"
@@ -80,8 +85,7 @@ def limit_remove(request: PageRequest, limit: str) -> HttpResponseBase:
     form = ReasonForm(request.POST or None)
 
     def save(form: ReasonForm) -> HttpResponseBase:
-        remove_limit(actor=request.actor, unit=found.unit, window=found.window, mode=found.mode, reason=form.cleaned_data["reason"])
-        return redirect("budget", request.workspace.slug)
+        return _done(request, drop_limit(actor=request.actor, limit=found, reason=form.cleaned_data["reason"]))
 
     above = reverse("budget", args=[request.workspace.slug])
     title = f"Remove {name_of(found.unit, found.window)}, {found.get_mode_display()}"

@@ -1,0 +1,29 @@
+"""A limit that should become larger, or go: what it is now and would be, and what was spent of it when that was asked."""
+
+from typing import Any
+
+from workspaces.asked_kinds import AskedKind, Content, Evidence
+from workspaces.commands.limit import SUBJECT
+from workspaces.commands.limit_raise import decide_raise, end_raise
+
+
+def evidence(content: Content) -> Evidence:
+    now, then, stood = (content.get(key) for key in ("now", "then", "stood_when_asked"))
+    return Evidence(lines=[f"{now} → {then}", *([stood] if isinstance(stood, str) and stood else [])])
+
+
+def page(key: Any, content: Content) -> tuple[str, ...]:
+    """A limit that is gone has no page; the request says what it was."""
+    return ("budget",)
+
+
+KIND = AskedKind(
+    name=SUBJECT,
+    one="larger limit",
+    many="Larger limits",
+    evidence=evidence,
+    decide=decide_raise,
+    end=end_raise,
+    page=page,
+    without_rule="whoever manages budgets raises and removes limits at once",
+)
