@@ -23,6 +23,11 @@ class AnswerIn(DecisionIn):
     answer: Name
 
 
+class AloneIn(DecisionIn):
+    comment: Name
+    answer: Words = ""
+
+
 class DecidedOut(Schema):
     id: str
     uuid: str
@@ -47,6 +52,12 @@ def answer(request: ApiRequest, approval: str, body: AnswerIn) -> dict[str, Any]
     return _decide(request, approval, body, approves=True, answer=body.answer)
 
 
+@routes.post("/approvals/{approval}/approve-alone", needs=Permission.APPROVE, kind=Kind.APPROVAL, response=DecidedOut)
+def approve_alone(request: ApiRequest, approval: str, body: AloneIn) -> dict[str, Any]:
+    """Break the glass: an owner, signed in and not by a token, approves what needs others, with why it cannot wait. All who may approve are told."""
+    return _decide(request, approval, body, approves=True, answer=body.answer, is_alone=True)
+
+
 @routes.post("/approvals/{approval}/decide-for/{delegation}", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DecidedOut)
 def decide_for(request: ApiRequest, approval: str, delegation: str, body: DecisionForIn) -> dict[str, Any]:
     """Approve or refuse in the name of whoever gave the delegation. The right comes with it, as it stands at this moment; the token needs
@@ -63,7 +74,14 @@ def withdraw(request: ApiRequest, approval: str, body: ReasonIn) -> dict[str, An
 
 
 def _decide(
-    request: ApiRequest, approval: str, body: DecisionIn, *, approves: bool, actor: Actor | None = None, answer: str = ""
+    request: ApiRequest,
+    approval: str,
+    body: DecisionIn,
+    *,
+    approves: bool,
+    actor: Actor | None = None,
+    answer: str = "",
+    is_alone: bool = False,
 ) -> dict[str, Any]:
     asked = Approval.objects.find(approval)
     decided = decide_approval(
@@ -73,5 +91,6 @@ def _decide(
         comment=body.comment,
         seen_hash=body.content_hash,
         answer=answer,
+        is_alone=is_alone,
     )
     return {"id": decided.public_id, "uuid": str(decided.pk), "status": decided.status}

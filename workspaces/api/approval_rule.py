@@ -4,14 +4,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.conf import settings
-from ninja import Schema
-from pydantic import Field
+from ninja import Schema, Status
+from pydantic import AwareDatetime, Field
 
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size
 from workspaces.commands.approval_rule import LONGEST_HOURS, MOST_APPROVERS, set_rule
-from workspaces.commands.delegation import end_delegation
+from workspaces.commands.delegation import delegate, end_delegation
 from workspaces.models import Delegation, NotFound
 from workspaces.queries.approval_rule import Rule, rule_of, rules
 from workspaces.queries.approval_talk import delegations_of
@@ -25,6 +25,13 @@ class RuleIn(Body):
     role: Literal["approver", "admin", "owner"] = "approver"
     hours: Annotated[int, Field(strict=True, ge=1, le=LONGEST_HOURS, description="from the request on; then it expires")]
     reason: Line = Field(min_length=1, max_length=1000)
+
+
+class DelegationIn(Body):
+    username: Line = Field(min_length=1, max_length=150)
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime
+    reason: Line = Field("", max_length=1000)
 
 
 class RuleOut(Schema):
@@ -71,10 +78,16 @@ def post_rule(request: ApiRequest, kind: str, body: RuleIn) -> Any:
 
 @routes.get("/delegations", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationList)
 def list_delegations(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> Any:
-    """Those that one gave and those by which one decides for others, the newest first. They are given on a page: a token names nobody."""
+    """Those that one gave and those by which one decides for others, the newest first."""
     rows = delegations_of(request.actor.user) if request.actor.user is not None else Delegation.objects.none()
     page = newest_first(rows, cursor=cursor, size=limit)
     return {"items": [_delegation_out(row) for row in page.items], "next": page.next}
+
+
+@routes.post("/delegations", needs=Permission.APPROVE, kind=Kind.APPROVAL, response=DelegationOut, status=201)
+def post_delegation(request: ApiRequest, body: DelegationIn) -> Any:
+    """Let a member decide in one's own name from one instant to another. It wants a signed-in person: a token names nobody."""
+    return Status(201, _delegation_out(delegate(actor=request.actor, **body.dict())))
 
 
 @routes.post("/delegations/{delegation}/end", needs=Permission.VIEW, kind=Kind.APPROVAL, response=DelegationOut)
