@@ -5,6 +5,7 @@ from typing import Any
 
 VERDICTS = {"pass": "yes", "warn": "unknown", "wait": "unknown", "approval": "person", "refuse": "no"}  # of runs.admission.Answer
 FACT_VERDICTS = {"pass": "yes", "fail": "no", "unknown": "unknown"}  # of runs.eligibility.Verdict
+REVIEWS = ("reviewer_approval", "site_reviewer_approval")  # of a policy's gate, and of the site's
 URGENCY = ("no", "person", "unknown", "yes")
 
 
@@ -22,7 +23,7 @@ def fact_checks(facts: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _fact(entry: dict[str, Any]) -> dict[str, Any]:
-    waits = entry.get("verdict") == "unknown" and entry.get("key") == "reviewer_approval"  # a check that a person's word settles
+    waits = entry.get("verdict") == "unknown" and entry.get("key") in REVIEWS  # a check that a person's word settles
     return {
         "name": str(entry.get("name", "")),
         "verdict": "person" if waits else FACT_VERDICTS.get(str(entry.get("verdict")), "unknown"),

@@ -148,7 +148,10 @@ def _decide(
     event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
     if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
         raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
-    if approves and decision is not None and reviewers_wanted(decision) and promotion.artifact.run.requested_by_id in _voices(actor):
+    wanted = reviewers_wanted(decision) if approves and decision is not None else 0
+    if wanted > asked.quorum and asked.status == Approval.Status.PENDING:
+        event.change(asked, quorum=wanted)  # rules of the site that came meanwhile bind what waits
+    if wanted and promotion.artifact.run.requested_by_id in _voices(actor):
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
     found = _found_anew(promotion, read, decision, shut) if approves else None
     current = digest(found.content) if found else asked.content_hash
@@ -241,7 +244,10 @@ def _found_anew(promotion: Promotion, read: str | None, decision: Decision | Non
     candidate = candidate_of(promotion.artifact, promotion.name, read=read)
     facts = facts_of(candidate)
     now = {fact.key: fact for fact in shut}
-    gate = [now.get(fact.key, fact) for fact in gate_of(decision)] if decision is not None else []
+    asked = gate_of(decision) if decision is not None else []
+    known = {fact.key for fact in asked}
+    # A rule of the site that came meanwhile has no line in what was asked; where it does not pass, it makes one.
+    gate = [*(now.get(fact.key, fact) for fact in asked), *(fact for fact in shut if fact.key not in known)]
     return _Found(candidate, facts, _gate_content(decision, gate) | content_of(candidate, facts), shut)  # the gate's changes are told first
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from runs.expressions.answered import source_faults
 from runs.policy.document import BadPolicy
-from runs.policy.site import read_rules
+from runs.policy.site import read_rules, sources_of
 from runs.queries.site_rules import forecast
 from workspaces.access import Actor, SiteRole
 from workspaces.audit import Refusal
@@ -123,6 +124,10 @@ def _read(document: Any) -> dict[str, Any]:
     if not is_storable_json(document) or len(json.dumps(document)) > MAX_CHARACTERS:
         raise Refusal(f"The rules have at most {MAX_CHARACTERS:,} characters, and none is {UNSTORABLE}.", field="document")
     try:
-        return read_rules(document)
+        rules = read_rules(document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults, field="document") from fault
+    faults = source_faults(sources_of(rules))
+    if faults:
+        raise Refusal(*faults, field="document")
+    return rules

@@ -13,7 +13,7 @@ from runs.policy.document import Policy
 from runs.policy.facts import Facts
 from runs.policy.gates import REVIEW
 from runs.policy.memory import LEAST, reading
-from runs.policy.site import site_lines
+from runs.policy.site import reviewers_of, site_lines, waits_for_reviewers
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
 
@@ -59,7 +59,7 @@ def decide(policy: Policy, facts: Facts) -> Decided:
         return own
     lines = site_lines(policy, facts, own.gpu_ms)
     checks, shut = (*own.checks, *lines), [line for line in lines if line.verdict is not Verdict.PASS]
-    if own.outcome is not Outcome.ACTS or not shut:
+    if own.outcome is not Outcome.ACTS or not shut or waits_for_reviewers(shut, policy, facts):
         return replace(own, checks=checks)
     return replace(own, outcome=Outcome.BARRED, words=" ".join(in_the_way(shut)), checks=checks)
 
@@ -107,7 +107,7 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
             return Decided(
                 Outcome.HOLDS, f"{facts.cause['label']} measured no artifact that is kept, so there is nothing to put forward.", checks
             )
-        needed = next((int(entry.get("people", 1)) for entry in policy.gate if entry["check"] == REVIEW), 0)
+        needed = reviewers_of(policy, facts.site)
         who = f"{plural(needed, 'reviewer', 'reviewers')} other than its author" if needed else "another person"
         decides = "decides" if needed < 2 else "decide"
         words = f"Puts {facts.candidate.label} forward as {policy.action['name']}; {who} {decides}."

@@ -5,7 +5,7 @@ The rules are frozen with each decision (`Facts.site`), so that a replay is exac
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -19,13 +19,11 @@ from runs.policy.facts import Facts
 from runs.policy.gates import REVIEW
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
-NOT_OF_A_SITE = (REVIEW, "cel")  # whose word it is and what is worked out beforehand belong to one workspace
-
 
 @functools.cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of the rules (draft 2020-12)."""
-    check = {"type": "object", "required": ["check"], "properties": {"check": {"enum": sorted(set(CHECKS) - set(NOT_OF_A_SITE))}}}
+    check = {"type": "object", "required": ["check"], "properties": {"check": {"enum": sorted(CHECKS)}}}
     listed = {"type": "array", "maxItems": MAX_CHECKS, "items": check}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -55,6 +53,8 @@ def read_rules(document: Any) -> dict[str, Any]:
             check = CHECKS[entry["check"]]
             place = f"gates, {action}, {number}, {check.name}"
             found = named_faults(place, entry, check.parameters, skip="check", needs=check.needs)
+            if check.name == REVIEW and action != "promote":
+                found.append(f"{place}: reviewers approve what is put forward, so this stands among the gates of promote.")
             faults += found or [f"{place}: {fault}" for fault in check.faults(entry)]
     if faults:
         raise BadPolicy(*faults[:MAX_FAULTS])
@@ -104,5 +104,51 @@ def site_lines(policy: Policy, facts: Facts, gpu_ms: int | None) -> list[Fact]:
         asked = f" and {gpu_time(gpu_ms)} asked" if gpu_ms is not None else ""
         fits = used + (gpu_ms or 0) <= allowed and (gpu_ms is not None or used < allowed)
         line("hours", "GPU time a week", fits, f"{gpu_time(used)} used{asked}", f"at most {gpu_time(allowed)}", "It goes on next week.")
-    found += [replace(fact, key=f"site_{fact.key}") for fact in (look(entry, facts) for entry in gate_of(rules, policy.does))]
-    return [replace(fact, name=f"Site rules, version {version}: {fact.name}") for fact in found]
+    lines = [replace(fact, name=_named(fact.name, version)) for fact in found]
+    return lines + gate_lines(policy, facts, gate_of(rules, policy.does))
+
+
+def gate_lines(policy: Policy, facts: Facts, gate: Iterable[Mapping[str, Any]]) -> list[Fact]:
+    """Checks of the site's gate, each named as the site's."""
+    version = facts.site.get("version", 0)
+    looked = (look(dict(entry), facts) for entry in gate)
+    return [replace(fact, key=f"site_{fact.key}", name=_named(fact.name, version)) for fact in looked]
+
+
+def waits_for_reviewers(shut: Iterable[Fact], policy: Policy, facts: Facts) -> bool:
+    """All that is left of the site's lines is reviewers' word, which is asked for by putting forward."""
+    is_review = all(fact.key == f"site_{REVIEW}" and fact.verdict is Verdict.UNKNOWN for fact in shut)
+    return is_review and policy.does == "promote" and facts.candidate is not None
+
+
+def sources_of(rules: Mapping[str, Any]) -> list[str]:
+    """Expressions in the gates, each once."""
+    listed = (entry for gate in rules.get("gates", {}).values() for entry in gate)
+    return list(dict.fromkeys(entry["expression"] for entry in listed if entry["check"] == "cel"))
+
+
+def reviewers_of(policy: Policy, site: Mapping[str, Any]) -> int:
+    """How many reviewers the policy's gate and the site's demand: the larger number, 0 where neither does."""
+    gate = (*policy.gate, *gate_of(site.get("document", {}), policy.does))
+    return max((int(entry.get("people", 1)) for entry in gate if entry["check"] == REVIEW), default=0)
+
+
+def rule_words(rules: Mapping[str, Any], policy: Policy) -> list[str]:
+    """What the rules demand of this policy, a sentence each; empty where they say nothing of it."""
+    found = [f"Every policy is stopped: {rules['paused']}"] if "paused" in rules else []
+    if policy.does in rules.get("forbidden_actions", ()):
+        found.append(f"No policy may {policy.does.replace('_', ' ')}, so it never acts.")
+    if policy.on in rules.get("forbidden_triggers", ()):
+        found.append(f"No policy may be asked by {policy.on.replace('_', ' ')}, so it never acts.")
+    if "acts_a_day" in rules:
+        found.append(f"It acts at most {plural(rules['acts_a_day'], 'time', 'times')} in 24 hours.")
+    if "gpu_hours_a_week" in rules and policy.does.startswith("launch"):
+        found.append(f"It uses at most {gpu_time(round(rules['gpu_hours_a_week'] * MS_PER_HOUR))} a week.")
+    for entry in gate_of(rules, policy.does):
+        takes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.items() if name != "check")
+        found.append(f"Its gate asks besides: {CHECKS[entry['check']].title}{f' ({takes})' if takes else ''}.")
+    return found
+
+
+def _named(name: str, version: int) -> str:
+    return f"Site rules, version {version}: {name}"

@@ -3,6 +3,7 @@
 import itertools
 import uuid
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,10 +21,12 @@ from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.memory import LEAST, why_aside
 from runs.policy.replay import Kept, in_words, replay, unasked
+from runs.policy.site import rule_words
 from runs.queries.policy_names import standing_faults
+from runs.queries.site_rules import rules_that_hold
 from workspaces import kept_query
 from workspaces.checklist import fact_checks
-from workspaces.models import Approval, ApprovalVote
+from workspaces.models import Approval, ApprovalVote, SiteRules
 from workspaces.queries.paging import Page, newest_first
 
 WEEKS = 4  # that a simulation looks back
@@ -134,6 +137,8 @@ class PolicyPage:
     spent_gpu_ms: int
     runs: int
     under_way: int
+    site_version: int = 0
+    site_words: tuple[str, ...] = ()
 
 
 def policy_page(policy: Policy) -> PolicyPage:
@@ -143,7 +148,26 @@ def policy_page(policy: Policy) -> PolicyPage:
     sums = next(iter(kept_query.ask(_used, policy=policy.pk)), {"used": 0, "count": 0, "open": 0})
     row = _row(policy, acting, waiting, kept_query.ask(_newest, policy=policy.pk))
     shown = acting or waiting
-    return PolicyPage(row, versions, lines_of(shown.document) if shown else [], int(sums["used"] or 0), sums["count"], sums["open"])
+    rules = rules_that_hold() if shown else None
+    return PolicyPage(
+        row,
+        versions,
+        lines_of(shown.document) if shown else [],
+        int(sums["used"] or 0),
+        sums["count"],
+        sums["open"],
+        rules.number if rules is not None else 0,
+        _site_words(rules, shown),
+    )
+
+
+def _site_words(rules: SiteRules | None, version: PolicyVersion | None) -> tuple[str, ...]:
+    """What the rules of the site demand of a version; nothing of one that this labsite cannot read."""
+    if rules is None or version is None:
+        return ()
+    with suppress(BadPolicy, KeyError):
+        return tuple(rule_words(rules.document, read_policy(version.document)))
+    return ()
 
 
 def _newest(policy: Any) -> "QuerySet[Decision]":

@@ -8,10 +8,9 @@ from django.db.models import QuerySet
 
 from runs.eligibility import facts_from, summary
 from runs.models import Artifact, Promotion
-from runs.policy.gates import REVIEW
 from runs.queries.suspension import suspended
 from workspaces import ids, kept_query
-from workspaces.checklist import fact_checks
+from workspaces.checklist import REVIEWS, fact_checks
 from workspaces.models import Approval, NotFound
 from workspaces.queries.approval import votes_on
 from workspaces.queries.paging import Page, newest_first
@@ -88,7 +87,7 @@ def promotion_page(promotion: Promotion) -> PromotionPage:
 def _reviewed(gate: Iterable[dict[str, Any]], approval: Approval | None) -> list[dict[str, Any]]:
     """The gate as it was asked about; the reviewers' check says what has become of it."""
     found = [dict(entry) for entry in gate]
-    waiting = [entry for entry in found if entry["key"] == REVIEW and entry["verdict"] == "unknown"]
+    waiting = [entry for entry in found if entry["key"] in REVIEWS and entry["verdict"] == "unknown"]
     if approval is None or not waiting or approval.status not in (Approval.Status.APPROVED, Approval.Status.REFUSED):
         return found
     votes = [vote.person.label for vote in votes_on(approval) if vote.approves == (approval.status == Approval.Status.APPROVED)]

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from runs.expressions.answered import answered
+from runs.expressions.worker import Asking
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.decide import Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
@@ -46,8 +48,8 @@ def forecast(document: dict[str, Any], *, now: datetime | None = None) -> list[d
     since = (now or timezone.now()) - timedelta(weeks=WEEKS)
     found = []
     for workspace in Workspace.objects.order_by("slug")[:MOST_WORKSPACES]:
-        with scope.open_workspace(workspace.pk):
-            counts = [_of_policy(version, document, since) for version in _acting()]
+        with scope.open_workspace(workspace.pk), Asking() as asking:
+            counts = [_of_policy(version, document, since, asking) for version in _acting()]
         touched = [count for count in counts if count is not None]
         if touched:
             decisions, others = (sum(column) for column in zip(*touched, strict=True))
@@ -60,7 +62,7 @@ def _acting() -> list[PolicyVersion]:
     return list(rows.select_related("policy").order_by("pk"))
 
 
-def _of_policy(version: PolicyVersion, document: dict[str, Any], since: datetime) -> tuple[int, int] | None:
+def _of_policy(version: PolicyVersion, document: dict[str, Any], since: datetime, asking: Asking) -> tuple[int, int] | None:
     """(decisions, others) of one policy; None where the rules say nothing of it, before or after."""
     try:
         policy = read_policy(version.document)
@@ -79,7 +81,7 @@ def _of_policy(version: PolicyVersion, document: dict[str, Any], since: datetime
         while acted and acted[0] <= row.created_at - DAY:
             acted.popleft()
         site = {"version": 0, "document": document, "acted_lately": len(acted)}
-        outcome = decide(policy, replace(facts, site=site)).outcome.value
+        outcome = decide(policy, answered(policy, replace(facts, site=site), asking)).outcome.value
         if outcome == Outcome.ACTS:
             acted.append(row.created_at)
         others += outcome != row.outcome

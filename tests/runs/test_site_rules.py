@@ -61,8 +61,8 @@ def test_rules_only_ever_make_narrower_and_say_so_by_their_version() -> None:
 
 @pytest.mark.parametrize(
     "rules",
-    [[], "x", {"allows": 1}, {"acts_a_day": 0}, {"paused": ""}, {"gates": {"notify": [{"check": "cel", "expression": "true"}]}},
-     {"gates": {"promote": [{"check": "reviewer_approval"}]}}, {"gates": {"notify": [{"check": "budget_left"}]}}, {"forbidden_actions": [HOSTILE]}],
+    [[], "x", {"allows": 1}, {"acts_a_day": 0}, {"paused": ""}, {"gates": {"notify": [{"check": "cel"}]}},
+     {"gates": {"notify": [{"check": "reviewer_approval"}]}}, {"gates": {"notify": [{"check": "budget_left"}]}}, {"forbidden_actions": [HOSTILE]}],
 )  # fmt: skip
 def test_rules_that_are_none_are_refused(rules: Any) -> None:
     with pytest.raises(BadPolicy):

@@ -150,7 +150,11 @@ def checks_of(content: Any) -> list[dict[str, Any]]:
     facts, lines = (content.get(key) for key in ("facts", "certificate")) if isinstance(content, dict) else (None, None)
     if isinstance(facts, list):
         gate = content.get("gate")
-        return fact_checks([*facts, *gate] if isinstance(gate, list) else facts)
+        said = {(fact.get("name"), fact.get("verdict")) for fact in facts if isinstance(fact, dict)}
+        # A gate may ask what every promotion is asked anyway; where both say the same it is told once.
+        gate = gate if isinstance(gate, list) else []
+        more = [fact for fact in gate if isinstance(fact, dict) and (fact.get("name"), fact.get("verdict")) not in said]
+        return fact_checks([*facts, *more])
     return list(checks(lines)) if isinstance(lines, list) else []
 
 
