@@ -1,6 +1,5 @@
 """The operators' console, `/console/`: people, groups, workspaces, engines, tokens, queues, health. It shows no workspace's content."""
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -29,6 +28,7 @@ from labsite.console_forms import (
     WeightForm,
 )
 from runs.commands.site_rules import decide_rules, propose_rules, stop_policies
+from runs.policy.catalogue import rules_catalogue
 from runs.policy.changes import changes, lines_of
 from runs.policy.document import BadPolicy
 from runs.policy.site import read_rules
@@ -254,7 +254,7 @@ def rules(request: PageRequest) -> HttpResponse:
     versions = list(SiteRules.objects.select_related("proposed_by", "decided_by").order_by("-number")[:50])
     holding = next((row for row in versions if row.status == SiteRules.Status.ACTIVE), None)
     waiting = next((row for row in versions if row.status == SiteRules.Status.PROPOSED), None)
-    initial = {"document": json.dumps((waiting or holding or SiteRules(document={})).document, indent=2, ensure_ascii=False)}
+    initial = {"document": "\n".join(lines_of((waiting or holding or SiteRules(document={})).document))}
     form, status, seen = RulesForm(request.POST if request.method == "POST" else None, initial=initial), 200, None
     if request.method == "POST" and "check" in request.POST:
         form.fields["reason"].required = False
@@ -307,6 +307,7 @@ def _rules(request: PageRequest, versions: list[SiteRules], form: RulesForm, sta
         "changes": changes(holding.document if holding else None, waiting.document) if waiting else [],
         "seen": seen,
         "stop": StopForm(),
+        "catalogue": rules_catalogue(),
         "decision": RulesDecisionForm(),
         "is_own": waiting is not None and waiting.proposed_by_id == request.user.pk,
     }

@@ -21,5 +21,21 @@ def catalogue() -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
+def rules_catalogue() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The same of what rules of the site may name."""
+    rules = [
+        ("paused", "why every policy is stopped"),
+        ("forbidden_actions", f"list of {', '.join(ACTIONS)}"),
+        ("forbidden_triggers", f"list of {', '.join(TRIGGERS)}"),
+        ("gates", 'checks by action: {"promote": [{"check": "licence", "allowed": ["MIT"]}]}'),
+        ("acts_a_day", "whole number, of one policy in 24 hours"),
+        ("gpu_hours_a_week", "number, of one policy"),
+    ]
+    return [
+        ("Rules", rules),
+        ("Checks of a gate", [(check.name, _takes(check.parameters, check.needs)) for check in CHECKS.values()]),
+    ]
+
+
 def _takes(takes: dict[str, Any], needs: tuple[str, ...] = ()) -> str:
     return ", ".join(name if name in needs else f"{name}?" for name in takes)

@@ -230,7 +230,7 @@ def _field(name: str, key: str, id_: str, schema: Mapping[str, Any], value: Any,
             choices = (*choices, (shown, shown))
     noun = NOUNS.get(key, key) if key in ("agent", "benchmark", "pool", "dataset", "over", "policy") else ""
     hint = HINTS.get(key) or hint_of(kind, schema)
-    return Field(name, key, id_, key.replace("_", " "), kind, shown, hint, choices, noun, is_needed)
+    return Field(name, key, id_, key.replace("_", " ").replace("gpu", "GPU"), kind, shown, hint, choices, noun, is_needed)
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def rule_words(rules: Mapping[str, Any], policy: Policy) -> list[str]:
     if "gpu_hours_a_week" in rules and policy.does.startswith("launch"):
         found.append(f"It uses at most {gpu_time(round(rules['gpu_hours_a_week'] * MS_PER_HOUR))} a week.")
     for entry in gate_of(rules, policy.does):
-        takes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.items() if name != "check")
+        takes = ", ".join(f"{name.replace('_', ' ').replace('gpu', 'GPU')} {value}" for name, value in entry.items() if name != "check")
         found.append(f"Its gate asks besides: {CHECKS[entry['check']].title}{f' ({takes})' if takes else ''}.")
     return found
 

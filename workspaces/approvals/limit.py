@@ -8,8 +8,8 @@ from workspaces.commands.limit_raise import decide_raise, end_raise
 
 
 def evidence(content: Content) -> Evidence:
-    now, then, stood = (content.get(key) for key in ("now", "then", "stood_when_asked"))
-    return Evidence(lines=[f"{now} → {then}", *([stood] if isinstance(stood, str) and stood else [])])
+    now, then, used = (content.get(key) for key in ("now", "then", "used_when_asked"))
+    return Evidence(lines=[f"{now} → {then}", *([f"When it was asked: {used}."] if used else [])])
 
 
 def page(key: Any, content: Content) -> tuple[str, ...]:

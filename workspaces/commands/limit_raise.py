@@ -80,7 +80,7 @@ def ask_for_limit(
         subject_id=standing.pk,
         subject_label=standing.label,
         content=content,
-        content_hash=digest(content["exactly"]),
+        content_hash=digest(content["wanted"]),
         reason=event.reason,
         requested_by=actor.user,
         token_id=actor.token_id,
@@ -103,7 +103,7 @@ def decide_raise(
     if approves and not rights_of(Actor.of(asked.requested_by), scope.current_id()).allows(Permission.MANAGE_BUDGET, Kind.BUDGET):
         raise Refusal(f"{asked.requested_by.label} may no longer change limits here. Refuse the request, or give the right back first.")
     limit = _locked(asked.subject_id)
-    wanted = asked.content["exactly"]
+    wanted = asked.content["wanted"]
     now = _exactly(limit, wanted["amount"], wanted["thresholds"]) if limit is not None else {"amount_now": None}
     status = requests.record_vote(
         event,
@@ -112,7 +112,7 @@ def decide_raise(
         approves=approves,
         comment=comment,
         current_hash=digest(now),
-        content_now={"exactly": now},
+        content_now={"wanted": now},
         is_alone=is_alone,
     )
     if status == Status.APPROVED and limit is not None:
@@ -131,17 +131,16 @@ def decide_raise(
 
 
 def content_of(limit: Limit, amount: int | None, marks: list[int] | None) -> dict[str, Any]:
-    """What an approver agrees to is `exactly`; the rest says it in words, and what was spent by then."""
+    """What an approver agrees to is `wanted`; the rest says it in words, and what was spent by then."""
     name, now = name_of(limit.unit, limit.window), amount_words(limit.amount, limit.unit)
     then = "no limit" if amount is None else amount_words(amount, limit.unit)
     row = next((row for row in limit_rows(timezone.now()) if row.limit.pk == limit.pk), None)
     return {
         "asks": f"Remove the limit of {now} on {name}" if amount is None else f"Raise {name} from {now} to {then}",
-        "limit": f"{name}, {limit.get_mode_display()}",
         "now": now,
         "then": then,
-        "stood_when_asked": f"{row.used} spent and {row.reserved} reserved of it when it was asked" if row and row.standing else "",
-        "exactly": _exactly(limit, amount, marks),
+        "used_when_asked": f"{row.used} spent, {row.reserved or 'nothing'} reserved" if row and row.used else "",
+        "wanted": _exactly(limit, amount, marks),
     }
 
 
