@@ -128,6 +128,8 @@ EDGES = (
     Edge(R.INFORMED_BY, K.DECISION, K.PROMOTION, Decision, "id", "cause_id", only=("cause_type", "promotion")),
     Edge(R.INFLUENCED_BY, K.DECISION, K.EVALUATION, Decision, "id", "cause_id", only=("cause_type", "evaluation")),
     Edge(R.INFLUENCED_BY, K.DECISION, K.DATASET_VERSION, Decision, "id", "cause_id", only=("cause_type", "dataset version")),
+    Edge(R.INFORMED_BY, K.DECISION, K.APPROVAL, Decision, "id", "cause_id", only=("cause_type", "question")),
+    Edge(R.INFORMED_BY, K.APPROVAL, K.DECISION, Approval, "id", "subject_id", only=("subject_type", "question")),
     Edge(R.ATTRIBUTED_TO, K.POLICY_VERSION, K.PERSON, PolicyVersion, "id", "proposed_by_id"),
     Edge(R.INFLUENCED_BY, K.POLICY_VERSION, K.APPROVAL, Approval, "subject_id", "id", only=("subject_type", "policy")),
 )

@@ -24,6 +24,8 @@ WORDS: dict[tuple[Relation, NodeKind, NodeKind], tuple[str, str]] = {
     (R.INFLUENCED_BY, K.POLICY_VERSION, K.APPROVAL): ("decided on {}", "was decided on by {}"),
     (R.INFORMED_BY, K.RUN, K.SWEEP): ("launched {}", "launched by {}"),
     (R.INFORMED_BY, K.SWEEP, K.DECISION): ("decided on {}", "was decided on by {}"),
+    (R.INFORMED_BY, K.DECISION, K.APPROVAL): ("was answered before {}", "was taken on the answer to {}"),
+    (R.INFORMED_BY, K.APPROVAL, K.DECISION): ("asked {}", "asked by {}"),
     (R.INFLUENCED_BY, K.DECISION, K.POLICY_VERSION): ("the rule of {}", "taken by the rule of {}"),
     (R.ATTRIBUTED_TO, K.POLICY_VERSION, K.PERSON): ("proposed {}", "proposed by {}"),
     (R.ATTRIBUTED_TO, K.CONTRACT, K.PERSON): ("made the benchmark of {}", "of a benchmark made by {}"),

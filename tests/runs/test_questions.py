@@ -15,6 +15,8 @@ from runs.jobs.decide import decide_policies
 from runs.models import Decision, MemoryEntry, Policy
 from runs.policy.conflicts import conflicts
 from runs.policy.document import BadPolicy, read_policy
+from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage_edges import NodeKind
 from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_people import bearer, make_token
@@ -87,6 +89,10 @@ def test_a_policy_asks_a_person_answers_and_another_policy_acts_on_the_answer(la
         assert (decision.cause_type, decision.cause_id, decision.facts["cause"]["answer"]) == ("question", question.pk, "train")
         assert decision.cause_label == "Train again?: train"
         assert MemoryEntry.objects.get().policy == remembers
+        reached = walk([Node(NodeKind.DECISION, decision.pk)], Way.UP)
+        assert question.pk in reached.of(NodeKind.APPROVAL), "from what was done to the answer,"
+        assert question.subject_id in reached.of(NodeKind.DECISION), "and to who asked for it"
+        assert vote.person_id in reached.of(NodeKind.PERSON)
         assert not Decision.objects.filter(policy__in=[waits, other]).exists(), "another answer, and another policy's question"
 
 
