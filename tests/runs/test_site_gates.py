@@ -39,7 +39,8 @@ def hold(document: dict[str, Any]) -> SiteRules:
 def put_forward(laboratory: Laboratory, *gate: dict[str, Any], author: Actor | None = None) -> Approval:
     with laboratory.opened():
         approved(laboratory, promotes(*gate), slug="put-forward")
-        candidate = make_candidate(laboratory, **({"requested_by_id": author.user.pk} if author is not None and author.user else {}))
+        values: dict[str, Any] = {"requested_by_id": author.user.pk} if author is not None and author.user else {}
+        candidate = make_candidate(laboratory, **values)
     judged(laboratory, candidate, rows=[(1.0, 0.5)])
     bell(laboratory)
     with laboratory.opened():
