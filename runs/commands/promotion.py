@@ -91,7 +91,7 @@ def _propose(
         reason=promotion.reason,
         requested_by=actor.user,
         token_id=actor.token_id,
-        quorum=reviewers_wanted(decision) if decision else None,
+        at_least=reviewers_wanted(decision) if decision else 1,
     )
     return promotion
 

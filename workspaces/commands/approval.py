@@ -43,13 +43,14 @@ def ask(
     expires_in: timedelta | None = None,
     content_hash: str = "",
     quorum: int | None = None,
+    at_least: int = 1,
     role: str = "",
     token_id: uuid.UUID | None = None,
 ) -> Approval:
     """Ask for a decision on `content`, which is JSON as the approver is to see it. Whoever may decide is told.
 
-    How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does; a `role`
-    makes it stricter at most. The caller holds the ledger's lock, so that a rule that is tightened meanwhile binds this request too.
+    How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does: `quorum` is
+    how many, whatever the rule; `at_least` and a `role` make it stricter at most. The caller holds the ledger's lock, so that a rule that is tightened meanwhile binds this request too.
     `content_hash` is that of the subject where it has one of its own, else the content's. `token_id`: the token that asked, if one did.
     """
     rule = rule_of(subject_type)
@@ -62,7 +63,7 @@ def ask(
         content_hash=content_hash or digest(content),
         reason=reason[:1000],
         requested_by=requested_by,
-        quorum=max(rule.approvers, quorum or 1),
+        quorum=max(rule.approvers, at_least) if quorum is None else quorum,
         role=least,
         expires_at=timezone.now() + (timedelta(hours=rule.hours) if expires_in is None else expires_in),
     )
