@@ -169,7 +169,9 @@ def _as_json(model: type[models.Model], rows: Sequence[models.Model]) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, uuid.UUID | datetime):
+    if isinstance(value, uuid.UUID):
+        return value.hex
+    if isinstance(value, datetime):
         return str(value)
     raise TypeError(f"{value!r} is filled in by the database")
 
