@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -18,6 +17,7 @@ from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
+from runs.queries.claim import is_first
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
 from runs.queries.start import Grounds, conditions, rooms, with_grounds
 from runs.start import Waits
@@ -66,7 +66,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
 
     Raises NotYet with what it waits for, Refusal where it has moved on, DoesNotFit where its window has no room; then nothing has changed.
     """
-    if not _is_first(run):
+    if not is_first(run.pk):
         raise Refusal(f"Another dispatcher is about to start {run.name}.")
     # The engine's row is locked: its places hold until the commit.
     [event.ledger], [found], items, [pool], taken, before, [(epoch, now)] = kept_query.ask_together(
@@ -208,18 +208,6 @@ def _held(event: Draft, attempt: Attempt, fence: int, *, locks_ledger: bool = Tr
     if held.watch.lease_fence != fence:
         raise TakenOver(f"Lease {fence} of this attempt is over, lease {held.watch.lease_fence} holds.")
     return held
-
-
-CLAIMS = 0x6C6162  # the first of two numbers of a claim's lock, which no other advisory lock of labsite has
-
-
-def _is_first(run: Run) -> bool:
-    """Does nobody else claim this run at this moment? Asked without waiting, before the ledger's lock is waited for: of dispatchers that go through
-    a queue side by side, each would wait for every start of the others, only to find that it is made. Two runs may share a number: one of them
-    then starts a ring later."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [CLAIMS, run.pk.int & 0x7FFFFFFF])
-        return bool(cursor.fetchone()[0])
 
 
 def _waiting(key: Any) -> "QuerySet[Run]":

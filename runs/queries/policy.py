@@ -266,6 +266,7 @@ def decision_page(decision: Decision) -> DecisionPage:
     question, answer = question_of(decision)
     sweep = Sweep.objects.filter(decision=decision).first()
     launched = Run.objects.filter(sweep=sweep) if sweep else Run.objects.none()
+    cost = launched.aggregate(spent=Sum("spent_gpu_ms"), open=Count("pk", filter=~Q(status__in=sorted(TERMINAL))))
     runs = list(launched.order_by("number")[:100])
     rows = [{**entry, "values": entry["parameters"]} for entry in decision.candidates]
     columns = sorted({name for entry in rows for name in entry["parameters"]})[:12]
@@ -280,18 +281,13 @@ def decision_page(decision: Decision) -> DecisionPage:
         sweep=sweep,
         promotion=Promotion.objects.filter(pk=promotion_of(decision)).first(),
         runs=runs,
-        spent_gpu_ms=spent_on(decision)[1],
-        is_open=_is_open(decision, sweep, launched),
+        spent_gpu_ms=int(cost["spent"] or 0),
+        is_open=decision.status == Decision.Status.ACTING
+        or cost["open"] > 0
+        or (sweep is not None and sweep.status == Sweep.Status.RUNNING),
         question=question,
         answer=answer,
     )
-
-
-def _is_open(decision: Decision, sweep: Sweep | None, launched: "QuerySet[Run]") -> bool:
-    """May it yet cost more?"""
-    if decision.status == Decision.Status.ACTING or (sweep is not None and sweep.status == Sweep.Status.RUNNING):
-        return True
-    return launched.exclude(status__in=sorted(TERMINAL)).exists()
 
 
 # --- What a version would have changed ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ RAW_SQL = (
     "labsite/management/commands/flush.py",  # rows of every table, as the owner
     "labsite/owner.py",  # grants to the serving role
     "runs/jobs/export.py",  # what isolation a transaction has
+    "runs/queries/claim.py",  # an advisory lock
     "runs/jobs/lease.py",  # taken and let go in one statement each
     "runs/migrations/",
     "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement

@@ -10,12 +10,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.commands import report
-from runs.commands.attempt import FIRST_FENCE, _is_first, end_attempt, start_attempt
+from runs.commands.attempt import FIRST_FENCE, end_attempt, start_attempt
 from runs.jobs import dispatch as dispatching
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Order, PoolError, Status
 from runs.pools.local import LocalPool
+from runs.queries.claim import is_first
 from runs.queries.order import order_of, token_id
 from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory, watch_only
 from tests.runs.attempts import WAITS, let_go, started, watch_until
@@ -60,7 +61,7 @@ def test_a_dispatcher_passes_by_what_another_one_is_about_to_start() -> None:
     def claim() -> None:
         try:
             with laboratory.opened(), transaction.atomic():
-                assert _is_first(first)
+                assert is_first(first.pk)
                 claims.set()
                 goes.wait(30)
         finally:

@@ -50,7 +50,8 @@ def ask(
     """Ask for a decision on `content`, which is JSON as the approver is to see it. Whoever may decide is told.
 
     How many must approve, of which role, and for how long it waits says the workspace's rule for the kind, unless the caller does: `quorum` is
-    how many, whatever the rule; `at_least` and a `role` make it stricter at most. The caller holds the ledger's lock, so that a rule that is tightened meanwhile binds this request too.
+    how many, whatever the rule; `at_least` and a `role` make it stricter at most. The caller holds the ledger's lock, so that a rule
+    that is tightened meanwhile binds this request too.
     `content_hash` is that of the subject where it has one of its own, else the content's. `token_id`: the token that asked, if one did.
     """
     rule = rule_of(subject_type)
