@@ -46,7 +46,7 @@ def cancel_runs(*, actor: Actor, rights: Rights, runs: Sequence[uuid.UUID], reas
     return (cancel_any_runs if may_any else cancel_own_runs)(actor=actor, runs=runs, reason=reason)
 
 
-@command(Verb.RUN_MANY_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN)
+@command(Verb.RUN_MANY_CANCEL_ASKED, needs=Permission.CANCEL_RUN, kind=Kind.RUN, in_archive="running work comes to its end")
 def cancel_own_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], reason: str = "") -> Cancelled:
     """Cancel runs of one's own, at most 1,000. Those that end by themselves meanwhile keep their own end."""
     found = _locked(runs)
@@ -55,7 +55,7 @@ def cancel_own_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], re
     return _cancel(event, actor, found, reason)
 
 
-@command(Verb.RUN_MANY_CANCEL_ASKED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN)
+@command(Verb.RUN_MANY_CANCEL_ASKED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, in_archive="running work comes to its end")
 def cancel_any_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], reason: str) -> Cancelled:
     """Cancel runs of whomever, at most 1,000, with a reason that they will read."""
     found = _locked(runs)
@@ -64,7 +64,7 @@ def cancel_any_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], re
     return _cancel(event, actor, found, reason)
 
 
-@command(Verb.RUN_MANY_CANCELLED, needs=None, by_system=True)
+@command(Verb.RUN_MANY_CANCELLED, needs=None, by_system=True, in_archive="running work comes to its end")
 def end_cancelled_runs(event: Draft, *, actor: Actor, runs: Collection[uuid.UUID]) -> int:
     """End runs that are to be cancelled and have never started: what was reserved for them is free. Returns how many."""
     lock_ledger()

@@ -10,9 +10,11 @@ from django.test import Client
 
 from labsite.owner import as_owner
 from runs.commands.archive import archive_workspace, unarchive_workspace
+from runs.commands.cancel_many import cancel_own_runs
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.sweep import create_sweep
 from runs.jobs.advance import advance_sweep
+from runs.jobs.cancel import end_cancelled
 from runs.jobs.tidy import tidy_workspace
 from runs.launch import LaunchRequest
 from runs.models import Attempt, QueueItem, Run, Sweep
@@ -101,6 +103,29 @@ def test_running_work_is_cancelled_where_that_was_chosen() -> None:
     archive(laboratory, cancels_running=True)
     with laboratory.opened():
         assert Run.objects.get(pk=run.pk).status == "cancelling"
+    assert drive(laboratory, run).status == "cancelled"
+    settled(laboratory)
+
+
+def test_many_that_were_cancelled_before_it_end_in_an_archive() -> None:
+    laboratory = make_laboratory(at_once=1)
+    with laboratory.opened():
+        runs = [launch(laboratory), launch(laboratory)]
+        cancel_own_runs(actor=laboratory.owner, runs=[run.pk for run in runs])
+    archive(laboratory)
+    end_cancelled(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    with laboratory.opened():
+        assert {run.status for run in Run.objects.all()} == {"cancelled"}
+        assert LedgerAccount.objects.get(unit="gpu_ms", window="week", side="reserved").balance == 0
+        assert recount() == []
+
+
+def test_what_was_let_go_on_is_cancelled_by_the_hundred_too() -> None:
+    laboratory = make_laboratory(code=WAITS)
+    run, _ = started(laboratory)
+    archive(laboratory)
+    with laboratory.opened():
+        assert cancel_own_runs(actor=laboratory.owner, runs=[run.pk]).working == 1
     assert drive(laboratory, run).status == "cancelled"
     settled(laboratory)
 
