@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, Q
 
 from runs.models import Run
-from workspaces.models import ActorKind
+from workspaces.models import ActorKind, EventSubject
 from workspaces.queries.event import Filters, Told, matching, newest
 from workspaces.queries.paging import Page
 from workspaces.verbs import Verb
@@ -41,7 +41,8 @@ def _condition(kind: str) -> Q:
     run = Run.objects.filter(pk=OuterRef("subject_id"))
     match kind:
         case "cancelled":
-            return Q(Exists(run.exclude(requested_by=OuterRef("actor_id"))))
+            of_others = Run.objects.filter(pk=OuterRef("object_id")).exclude(requested_by=OuterRef(OuterRef("actor_id")))
+            return Q(Exists(EventSubject.objects.filter(Exists(of_others), event=OuterRef("pk"), type="run")))
         case "retried":
             return Q(Exists(run.filter(trigger="retry")))
         case _:

@@ -18,12 +18,12 @@ from runs.admission_facts import QuotaFacts
 from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Evaluation, Run, RunLine
 from workspaces import kept_query
-from workspaces.models import AuditEvent, Contract, User, Workspace
+from workspaces.models import Contract, EventSubject, User, Workspace
 from workspaces.verbs import Verb
 from workspaces.windows import Window, window_of, words
 
 ENDED = Q(status__in=sorted(TERMINAL))
-CANCELS = (Verb.RUN_CANCEL_ASKED, Verb.RUN_CANCELLED)
+CANCELS = (Verb.RUN_CANCEL_ASKED, Verb.RUN_CANCELLED, Verb.RUN_MANY_CANCEL_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,5 +97,8 @@ def counted(runs: "QuerySet[Run]") -> "QuerySet[Run]":
     """Those of `runs` that stand against the limit of whoever asked for them."""
     scored = Evaluation.objects.filter(run=OuterRef("pk"), benchmark=OuterRef("benchmark"))
     said = RunLine.objects.filter(attempt__run=OuterRef("pk"), type="score")
-    cancelled = AuditEvent.objects.filter(subject_id=OuterRef("pk"), actor_id=OuterRef("requested_by"), verb__in=CANCELS)
+    # Among all that the event changed: cancelled by the hundred, a run is seldom the one that the event is about.
+    cancelled = EventSubject.objects.filter(
+        object_id=OuterRef("pk"), type="run", event__actor_id=OuterRef("requested_by"), event__verb__in=CANCELS
+    )
     return runs.filter(~ENDED | Exists(scored) | Exists(said) | Q(Exists(cancelled), status=RunStatus.CANCELLED))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from runs.commands.cancel_many import cancel_any_runs
 from runs.commands.failure import acknowledge_failure
 from runs.commands.queue import hold_queue, set_priority
 from runs.commands.run import cancel
@@ -138,5 +139,9 @@ def test_overrides_are_told_from_the_record(lab: Laboratory) -> None:
         assert "Cooling" in body
         assert "priority 0 → 3" in body, "how much, and not only that"
         assert "amount 100 GPU-hours" in body
+        own, foreign = launch(Laboratory(lab.workspace, operator)), launch(lab)  # the event is about the first, which is no override
+        cancel_any_runs(actor=operator, runs=[own.pk, foreign.pk], reason="By the way")
+        cancel_any_runs(actor=operator, runs=[launch(Laboratory(lab.workspace, operator)).pk], reason="Mine")
+        assert [entry.reason for entry in overrides(Filters(), kind="cancelled").items] == ["By the way", "Not now"]
         researcher: Actor = join(lab.owner, "researcher")
         assert client_of(researcher).get("/workspaces/lab/overrides/").status_code == 403

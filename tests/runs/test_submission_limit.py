@@ -15,6 +15,7 @@ from django.utils import timezone
 from runs.admission import Answer, decide
 from runs.admission_facts import FORM, Facts, QuotaFacts, facts_from
 from runs.commands.approval import decide_approval
+from runs.commands.cancel_many import cancel_any_runs, cancel_own_runs, end_cancelled_runs
 from runs.commands.launch import launch_run, retry_run
 from runs.commands.run import cancel_any_run, cancel_run
 from runs.commands.sweep import create_sweep
@@ -162,6 +163,17 @@ def test_ones_own_cancel_counts_and_that_of_others_does_not(laboratory: Laborato
         (cancel_run if actor is laboratory.owner else cancel_any_run)(actor=actor, run=run)
         assert end(attempt, code=143, reason="cancelled").status == RunStatus.CANCELLED
         assert used(laboratory) == expected
+
+
+def test_ones_own_cancel_by_the_hundred_counts_each_run_and_that_of_others_none(laboratory: Laboratory) -> None:
+    allow(laboratory, 9)
+    operator = make_member(laboratory.workspace, Role.OPERATOR)
+    cancel_any_runs(actor=operator, runs=[launch(laboratory).pk for _ in range(2)], reason="wrong table")
+    cancelled = [launch(laboratory).pk for _ in range(2)]
+    cancel_own_runs(actor=laboratory.owner, runs=cancelled)
+    end_cancelled_runs(actor=Actor.system(job_id="test"), runs=Run.objects.filter(status=RunStatus.CANCELLING).values_list("pk", flat=True))
+    assert set(Run.objects.values_list("status", flat=True)) == {RunStatus.CANCELLED}
+    assert used(laboratory) == (2, 0)
 
 
 def test_each_person_has_their_own_and_every_contract_version_counts(laboratory: Laboratory) -> None:
