@@ -220,7 +220,8 @@ def engine_list(request: PageRequest) -> HttpResponse:
 
 
 def engine_accept(request: PageRequest, engine: str) -> HttpResponse:
-    change_engine(actor=request.actor, slug=engine, is_accepting=request.POST.get("accepting") == "yes")
+    reason = request.POST.get("reason", "").replace("\x00", "")
+    change_engine(actor=request.actor, slug=engine, is_accepting=request.POST.get("accepting") == "yes", reason=reason)
     return redirect("console-engine-list")
 
 
@@ -229,8 +230,8 @@ def engine_change(request: PageRequest, engine: str) -> HttpResponse:
     if not form.is_valid():
         raise Refusal(*(f"{form.fields[name].label}: {words}" for name, found in form.errors.items() for words in found))
     cleaned = form.cleaned_data
-    named = {name: cleaned[name] or None for name in ("host_key", "jobs_url")}
-    change_engine(actor=request.actor, slug=engine, slots=cleaned["slots"], **named)
+    host_key, jobs_url = cleaned["host_key"] or None, cleaned["jobs_url"] or None
+    change_engine(actor=request.actor, slug=engine, slots=cleaned["slots"], host_key=host_key, jobs_url=jobs_url)
     return redirect("console-engine-list")
 
 

@@ -105,7 +105,7 @@ def get_run(request: ApiRequest, run: str) -> dict[str, Any]:
 
 @routes.post("/runs/{run}/cancel", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=RunOut)
 def cancel(request: ApiRequest, run: str, body: ReasonIn | None = None) -> dict[str, Any]:
-    """Cancel: at once while it waits, `cancelling` until its processes have ended while it runs."""
+    """Cancel: at once while it waits, `cancelling` until its processes have ended while it runs. Another person's run needs a reason."""
     found = find_run(run)
     cancel_run(actor=request.actor, run=found, reason=body.reason if body else "")
     return shape(request, find_run(run))

@@ -145,7 +145,7 @@ def get_members(request: ApiRequest, sweep: str, cursor: Cursor = "", limit: Siz
 
 @routes.post("/sweeps/{sweep}/stop", needs=Permission.CANCEL_RUN, kind=Kind.RUN, response=SweepOut)
 def stop(request: ApiRequest, sweep: str, body: ReasonIn | None = None) -> dict[str, Any]:
-    """Launch no more members; those under way go on."""
+    """Launch no more members; those under way go on. Another person's sweep needs a reason."""
     found = find_sweep(sweep)
     stop_sweep(actor=request.actor, sweep=found, reason=body.reason if body else "")
     return shape(request, find_sweep(sweep))

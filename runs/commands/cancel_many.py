@@ -18,6 +18,7 @@ from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.commands.notification import notify
 from workspaces.models import NotFound, Notification, User
+from workspaces.reasons import because
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -59,8 +60,8 @@ def cancel_own_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], re
 def cancel_any_runs(event: Draft, *, actor: Actor, runs: Sequence[uuid.UUID], reason: str) -> Cancelled:
     """Cancel runs of whomever, at most 1,000, with a reason that they will read."""
     found = _locked(runs)
-    if not reason.strip() and any(not actor.is_user(run.requested_by_id) for run in found):
-        raise Refusal("Say why; those who asked for these runs will read it.", field="reason")
+    if any(not actor.is_user(run.requested_by_id) for run in found):
+        reason = because(reason, "Say why; those who asked for these runs will read it.")
     return _cancel(event, actor, found, reason)
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs import queue
 from runs.admission import Answer, Verdict, decide
 from runs.commands.launch import certify
-from runs.commands.queue import because, queued
+from runs.commands.queue import queued
 from runs.models import Attempt, Certificate, Run
 from runs.queries.admission import admission_facts
 from runs.queries.frozen import thaw
@@ -19,6 +19,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import plain
 from workspaces.models import Pool, Unit, User
+from workspaces.reasons import because
 from workspaces.verbs import Verb
 
 

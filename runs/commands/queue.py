@@ -10,6 +10,7 @@ from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, Workspace
+from workspaces.reasons import because
 from workspaces.verbs import Verb
 
 LEAST, MOST = -100, 100  # priorities
@@ -122,14 +123,6 @@ def set_priority_limit(event: Draft, *, actor: Actor, limit: int, reason: str) -
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
-
-
-def because(reason: str, ask: str) -> str:
-    """The reason that an operator must give. Raises Refusal where there is none."""
-    given = reason.strip()[:1000]
-    if not given:
-        raise Refusal(ask, field="reason")
-    return given
 
 
 def queued(run: Run) -> tuple[Run, QueueItem]:

@@ -14,6 +14,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.models import Unit
+from workspaces.reasons import because
 from workspaces.verbs import Verb
 
 
@@ -39,7 +40,9 @@ def cancel_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run
 
 @command(Verb.RUN_CANCEL_ASKED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN, in_archive="running work comes to its end")
 def cancel_any_run(event: Draft, *, actor: Actor, run: Run, reason: str = "") -> Run:
-    """Cancel a run of whomever."""
+    """Cancel a run of whomever, with a reason that they will read."""
+    if not actor.is_user(run.requested_by_id):
+        reason = because(reason, f"Say why; whoever asked for {run.name} will read it.")
     return _cancel(event, run=run, reason=reason)
 
 

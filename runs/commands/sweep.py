@@ -21,6 +21,7 @@ from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.models import User
+from workspaces.reasons import because
 from workspaces.text import unreadable
 from workspaces.verbs import Verb
 
@@ -130,7 +131,9 @@ def stop_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str = "") ->
 
 @command(Verb.SWEEP_STOPPED, needs=Permission.MANAGE_QUEUE, kind=Kind.RUN)
 def stop_any_sweep(event: Draft, *, actor: Actor, sweep: Sweep, reason: str = "") -> Sweep:
-    """Launch no more of a sweep of whomever."""
+    """Launch no more of a sweep of whomever, with a reason that they will read."""
+    if not actor.is_user(sweep.requested_by_id):
+        reason = because(reason, f"Say why; whoever asked for {sweep.name} will read it.")
     return _stop(event, sweep, reason)
 
 

@@ -104,7 +104,10 @@ def test_roles_groups_and_engines_change_by_buttons(console: Client) -> None:
     assert "zoe" in console.get(f"/console/groups/{group.pk}/").content.decode()
     assert console.post(f"/console/groups/{group.pk}/remove/zoe/").status_code == 303
     assert console.post("/console/engines/", {"slug": "second", "slots": "2"}).status_code == 303
-    assert console.post("/console/engines/second/accept/", {}).status_code == 303
+    assert console.post("/console/engines/second/accept/", {}).status_code == 409
+    assert Engine.objects.get(slug="second").is_accepting, "nobody stops an engine without a reason"
+    assert console.post("/console/engines/second/accept/", {"reason": "New disks"}).status_code == 303
+    assert SiteEvent.objects.latest("sequence").details == {"changed": {"is_accepting": [True, False]}, "reason": "New disks"}
     make_workspace("lab")
     assert console.post("/console/workspaces/lab/weight/", {"weight": "3"}).status_code == 303
     assert 'value="3" aria-label="Weight of lab"' in console.get("/console/workspaces/").content.decode()

@@ -241,7 +241,10 @@ def test_only_operators_cancel_what_others_launched() -> None:
             cancel_run(actor=researcher, run=run)
         with pytest.raises(Denied):
             cancel_any_run(actor=researcher, run=run)
-        cancel_any_run(actor=operator, run=run)
+        for reason in ("", "  "):
+            with pytest.raises(Refusal, match=f"Say why; whoever asked for {run.name} will read it"):
+                cancel_any_run(actor=operator, run=run, reason=reason)
+        cancel_any_run(actor=operator, run=run, reason="Wrong data")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -355,7 +358,7 @@ def test_a_cancel_is_offered_to_whom_it_would_be_carried_out_for() -> None:
         for role in (Role.VIEWER, Role.RESEARCHER):
             with pytest.raises(Denied):
                 cancel(actor=people[role], run=run)
-        cancel(actor=people[Role.OPERATOR], run=run)
+        cancel(actor=people[Role.OPERATOR], run=run, reason="Wrong data")
         run.refresh_from_db()
         assert run.status == RunStatus.CANCELLED
         assert not may_cancel(laboratory.owner, rights_of(laboratory.owner, laboratory.workspace.pk), run)

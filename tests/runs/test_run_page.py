@@ -139,8 +139,8 @@ def test_own_runs_are_cancelled_by_their_owner_and_all_by_the_keeper_of_the_queu
         operator = join(laboratory.owner, "operator", Role.OPERATOR)
         cancelled = Run.objects.get(pk=first.pk)
     assert (cancelled.status, cancelled.reason) == ("cancelled", "a better idea")
-    assert client_of(operator).post(f"/workspaces/lab/runs/{second.public_id}/cancel/").status_code == 303
-    again = client_of(operator).post(f"/workspaces/lab/runs/{second.public_id}/cancel/")
+    assert client_of(operator).post(f"/workspaces/lab/runs/{second.public_id}/cancel/", {"reason": "Wrong data"}).status_code == 303
+    again = client_of(operator).post(f"/workspaces/lab/runs/{second.public_id}/cancel/", {"reason": "Wrong data"})
     assert again.status_code == 409
     assert "has ended already" in again.content.decode()
 

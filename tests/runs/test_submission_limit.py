@@ -153,14 +153,14 @@ def test_a_score_that_is_no_number_counts_and_one_on_another_benchmark_does_not(
 
 def test_ones_own_cancel_counts_and_that_of_others_does_not(laboratory: Laboratory) -> None:
     operator = make_member(laboratory.workspace, Role.OPERATOR)
-    cancel_any_run(actor=operator, run=launch(laboratory))
+    cancel_any_run(actor=operator, run=launch(laboratory), reason="wrong table")
     assert used(laboratory) == (0, 0)
     cancel_run(actor=laboratory.owner, run=launch(laboratory))
     assert used(laboratory) == (1, 0)
     for actor, expected in ((operator, (1, 0)), (laboratory.owner, (2, 0))):
         run = launch(laboratory)
         attempt = start(run)
-        (cancel_run if actor is laboratory.owner else cancel_any_run)(actor=actor, run=run)
+        (cancel_run if actor is laboratory.owner else cancel_any_run)(actor=actor, run=run, reason="wrong table")
         assert end(attempt, code=143, reason="cancelled").status == RunStatus.CANCELLED
         assert used(laboratory) == expected
 
@@ -171,7 +171,7 @@ def test_ones_own_cancel_by_the_hundred_counts_each_run_and_that_of_others_none(
     cancel_any_runs(actor=operator, runs=[launch(laboratory).pk for _ in range(2)], reason="wrong table")
     cancelled = [launch(laboratory).pk for _ in range(2)]
     cancel_own_runs(actor=laboratory.owner, runs=cancelled)
-    end_cancelled_runs(actor=Actor.system(job_id="test"), runs=Run.objects.filter(status=RunStatus.CANCELLING).values_list("pk", flat=True))
+    end_cancelled_runs(actor=Actor.system(job_id="test"), runs=[run.pk for run in Run.objects.filter(status=RunStatus.CANCELLING)])
     assert set(Run.objects.values_list("status", flat=True)) == {RunStatus.CANCELLED}
     assert used(laboratory) == (2, 0)
 

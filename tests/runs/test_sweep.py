@@ -178,10 +178,12 @@ def test_a_stopped_sweep_launches_no_more_and_only_who_may_stops_it(laboratory: 
         with pytest.raises(Denied):
             stop_sweep(actor=other, sweep=sweep)
         with pytest.raises(Denied):
-            stop_any_sweep(actor=other, sweep=sweep)
+            stop_any_sweep(actor=other, sweep=sweep, reason="mine first")
+        with pytest.raises(Refusal, match="Say why"):
+            stop_any_sweep(actor=laboratory.owner, sweep=sweep)
         stop_sweep(actor=researcher, sweep=sweep, reason="wrong table")
         with pytest.raises(Refusal, match="stopped already"):
-            stop_any_sweep(actor=laboratory.owner, sweep=sweep)
+            stop_any_sweep(actor=laboratory.owner, sweep=sweep, reason="wrong table")
     advance_all(laboratory)
     with laboratory.opened():
         sweep.refresh_from_db()

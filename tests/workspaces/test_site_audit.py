@@ -22,11 +22,14 @@ from workspaces.site_audit import SiteVerb
 def test_each_site_command_writes_one_linked_event() -> None:
     operator = make_operator()
     add_engine(actor=operator, slug="big", slots=4)
-    change_engine(actor=operator, slug="big", is_accepting=False)
+    change_engine(actor=operator, slug="big", is_accepting=False, reason="New disks")
     create_user(actor=operator, username="ada")
     verbs = list(SiteEvent.objects.order_by("sequence").values_list("verb", flat=True))
     assert verbs[-3:] == [SiteVerb.ENGINE_ADDED, SiteVerb.ENGINE_CHANGED, SiteVerb.USER_CREATED]
-    assert SiteEvent.objects.get(verb=SiteVerb.ENGINE_CHANGED).details == {"changed": {"is_accepting": [True, False]}}
+    assert SiteEvent.objects.get(verb=SiteVerb.ENGINE_CHANGED).details == {
+        "changed": {"is_accepting": [True, False]},
+        "reason": "New disks",
+    }
     assert verify_site_chain().is_whole
 
 

@@ -10,6 +10,7 @@ from workspaces.access import Actor, SiteRole
 from workspaces.audit import Refusal
 from workspaces.models import Engine, EngineWeight, NotFound
 from workspaces.queries.workspace import find_workspace
+from workspaces.reasons import because
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
 
 MAX_SLOTS = 1_000
@@ -71,9 +72,10 @@ def change_engine(
     is_accepting: bool | None = None,
     host_key: str | None = None,
     jobs_url: str | None = None,
+    reason: str = "",
 ) -> Engine:
-    """Open or close an engine for new attempts, change its slots, pin another host key after its host got one, or say where Ray answers now;
-    what runs goes on."""
+    """Open or close an engine for new attempts, which takes a reason; change its slots, pin another host key after its host got one, or say
+    where Ray answers now. What runs goes on."""
     engine = Engine.objects.select_for_update(no_key=True).filter(slug=slug).first()
     if engine is None:
         raise NotFound("engine")
@@ -93,7 +95,11 @@ def change_engine(
     values = {name: value for name, value in values.items() if getattr(engine, name) != value}
     if not values:
         raise Refusal("Nothing would change.")
+    if "is_accepting" in values:
+        reason = because(reason, "Say why; it stands in the record of the installation.")
     event.change(engine, **values)
+    if reason.strip():
+        event.details["reason"] = reason.strip()[:1000]
     return engine
 
 
