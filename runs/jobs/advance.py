@@ -1,9 +1,11 @@
 """From a sweep to its runs: launch the next members while few of them wait, and end it once all have ended."""
 
 import uuid
+from contextlib import suppress
 
 from runs.commands.launch import launch_run
 from runs.commands.sweep import break_off_sweep, end_sweep, launched, member_id, member_request
+from runs.jobs.apart import apart
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.lifecycle import RunStatus
@@ -21,10 +23,8 @@ WAITING = (RunStatus.QUEUED, RunStatus.AWAITING_APPROVAL, RunStatus.STARTING)
 def advance_sweep(actor: Actor, subject: uuid.UUID) -> None:
     """Every sweep of the workspace that still runs, whichever bell was lost."""
     for sweep in Sweep.objects.filter(status=Sweep.Status.RUNNING).select_related("requested_by").order_by("created_at"):
-        try:
+        with apart("sweep", sweep=sweep.pk.hex), suppress(Refusal):  # not all have ended yet, or stopped by somebody else this moment
             _advance(actor, sweep)
-        except Refusal:
-            continue  # not all have ended yet, or stopped by somebody else this moment
 
 
 def _advance(actor: Actor, sweep: Sweep) -> None:

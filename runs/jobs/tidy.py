@@ -3,8 +3,10 @@ what nobody names, forget what was told long ago, count the ledger once a night,
 each engine, remove what a killed labsite left half staged or half removed there."""
 
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from django.core.cache import cache
@@ -16,6 +18,7 @@ from runs.commands.approval import expire_approval
 from runs.commands.artifact import AT_ONCE, GRACE, delete_expired, remove_deleted
 from runs.commands.policy_bell import ring_policies
 from runs.jobs import lease
+from runs.jobs.apart import apart
 from runs.jobs.collect import remove_folder
 from runs.jobs.dataset_import import tidy_imports
 from runs.jobs.export import tidy_exports
@@ -50,32 +53,56 @@ RECONCILE_SECONDS = 86_400
 
 @job
 def tidy_workspace(actor: Actor, workspace_id: uuid.UUID) -> None:
+    """Each step by itself: what one cannot do, such as a file that cannot be removed, keeps no other from being done."""
+    steps: dict[str, Callable[[], object]] = {
+        "sweeps": _ring_sweeps,
+        "approvals": partial(expire_approvals, actor),
+        "outputs": _ring_kept_back,
+        "orphans": partial(ring, "find_orphans", subject=workspace_id),
+        "contracts": partial(_ring_contracts, workspace_id),
+        "policies": ring_policies,
+        "overlap": partial(_ring_overlap, workspace_id),
+        "folders": remove_folders,
+        "engines": tidy_engines,
+        "artifacts": partial(tidy_artifacts, actor),
+        "files": partial(tidy_files, actor, workspace_id),
+        "uploads": tidy_uploads,
+        "exports": partial(tidy_exports, actor),
+        "imports": tidy_imports,
+        "sources": partial(look_at_sources, actor),
+        "notifications": forget_old,
+        "ledger": partial(recount_if_due, actor),
+    }
+    for name, step in steps.items():
+        with apart(name):
+            step()
+
+
+def expire_approvals(actor: Actor) -> None:
+    for approval in Approval.objects.filter(status=Approval.Status.PENDING, expires_at__lte=timezone.now()):
+        with apart("approval", approval=approval.pk.hex), suppress(Refusal):  # decided meanwhile
+            expire_approval(actor=actor, approval=approval)
+
+
+def _ring_sweeps() -> None:
     sweep = Sweep.objects.filter(status=Sweep.Status.RUNNING).first()
     if sweep is not None:
         ring("advance_sweep", subject=sweep.pk)
-    for approval in Approval.objects.filter(status=Approval.Status.PENDING, expires_at__lte=timezone.now()):
-        try:
-            expire_approval(actor=actor, approval=approval)
-        except Refusal:
-            continue  # decided meanwhile
+
+
+def _ring_kept_back() -> None:
     for attempt in kept_back().filter(Q(watches__lease_until=None) | Q(watches__lease_until__lt=Now()))[:FOLDERS]:
         ring("collect_attempt", subject=attempt.pk)  # what could not be collected at its end, perhaps can now
-    ring("find_orphans", subject=workspace_id)
+
+
+def _ring_contracts(workspace_id: uuid.UUID) -> None:
     if contract_check.has_work(timezone.now()):
         ring("check_contracts", subject=workspace_id)
-    ring_policies()
+
+
+def _ring_overlap(workspace_id: uuid.UUID) -> None:
     if has_work():
         ring("check_overlap", subject=workspace_id)
-    remove_folders()
-    tidy_engines()
-    tidy_artifacts(actor)
-    tidy_files(actor, workspace_id)
-    tidy_uploads()
-    tidy_exports(actor)
-    tidy_imports()
-    look_at_sources(actor)
-    forget_old()
-    recount_if_due(actor)
 
 
 def tidy_files(actor: Actor, workspace_id: uuid.UUID) -> None:

@@ -241,9 +241,8 @@ def test_only_operators_cancel_what_others_launched() -> None:
             cancel_run(actor=researcher, run=run)
         with pytest.raises(Denied):
             cancel_any_run(actor=researcher, run=run)
-        for reason in ("", "  "):
-            with pytest.raises(Refusal, match=f"Say why; whoever asked for {run.name} will read it"):
-                cancel_any_run(actor=operator, run=run, reason=reason)
+        with pytest.raises(Refusal, match=f"Say why; whoever asked for {run.name} will read it"):
+            cancel_any_run(actor=operator, run=run, reason=" ")
         cancel_any_run(actor=operator, run=run, reason="Wrong data")
 
 

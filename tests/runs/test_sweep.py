@@ -190,6 +190,22 @@ def test_a_stopped_sweep_launches_no_more_and_only_who_may_stops_it(laboratory: 
         assert (sweep.status, sweep.reason, Run.objects.count()) == (Sweep.Status.STOPPED, "wrong table", 0)
 
 
+def test_a_sweep_that_labsite_stumbles_over_keeps_no_other_waiting(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with laboratory.opened():
+        bad, good = ask(laboratory), ask(laboratory)
+
+    def stumbles(sweep: Sweep, number: int) -> LaunchRequest:
+        if sweep.pk == bad.pk:
+            raise KeyError("space")
+        return member_request(sweep, number)
+
+    monkeypatch.setattr("runs.jobs.advance.member_request", stumbles)
+    advance_all(laboratory)
+    with laboratory.opened():
+        assert Run.objects.filter(sweep=good).count() == good.members
+        assert Sweep.objects.get(pk=bad.pk).status == Sweep.Status.RUNNING, "nothing is said of it that nobody knows"
+
+
 def test_a_member_of_the_workspace_who_loses_the_right_launches_no_more(laboratory: Laboratory) -> None:
     researcher = make_member(laboratory.workspace, "researcher", "rosalind")
     with laboratory.opened():

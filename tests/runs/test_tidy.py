@@ -1,5 +1,6 @@
 """What a dispatcher killed while copying leaves is gone after the next tidy; the clock asks for one again where its bell was left out."""
 
+import errno
 import os
 import signal
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any
 import django_rq
 import pytest
 from django.conf import settings
+from rq.timeouts import JobTimeoutException
 
 from labsite.clock import Clock
 from labsite.doctor import SITE_CHECKS
@@ -24,6 +26,7 @@ from runs.pools.local import LocalPool
 from runs.queries.order import order_of
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.access import Actor
+from workspaces.models import Recount
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
@@ -114,6 +117,27 @@ def test_an_engine_is_tidied_once_an_hour_and_one_that_fails_stops_nothing(labor
     tidy(laboratory)
     tidy(laboratory)
     assert asked == [3600]
+
+
+def test_a_step_that_fails_keeps_no_other_from_its_turn(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError(errno.EIO, "the disk")
+
+    with laboratory.opened():
+        launch(laboratory)
+    monkeypatch.setattr("runs.jobs.tidy.tidy_uploads", full)
+    tidy(laboratory)
+    with laboratory.opened():
+        assert Recount.objects.get().is_right, "the ledger is counted last, and is counted"
+
+
+def test_a_worker_whose_time_is_over_ends(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_long() -> None:
+        raise JobTimeoutException("too long")
+
+    monkeypatch.setattr("runs.jobs.tidy.tidy_uploads", too_long)
+    with pytest.raises(JobTimeoutException):
+        tidy(laboratory)
 
 
 def test_doctor_names_what_was_left_and_not_removed(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
