@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet
 
 from runs.models import Artifact, Evaluation, Promotion, Run
+from runs.queries.standing import standing as scores_that_stand
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
 
@@ -55,13 +56,13 @@ def standing_under(name: str) -> Promotion | None:
 def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
     if standing is not None and standing.evaluation is not None:
         return Benchmark.objects.get(pk=standing.evaluation.benchmark_id)
-    by_another = Evaluation.objects.filter(subject_artifact=artifact).order_by("-created_at", "-pk")
+    by_another = scores_that_stand().filter(subject_artifact=artifact).order_by("-created_at", "-pk")
     measured = by_another.values_list("benchmark", flat=True).first()
     return Benchmark.objects.get(pk=measured or artifact.run.benchmark_id)
 
 
 def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
-    """The newest score of it under the contract: not the best of several, which whoever repeats a measurement could choose. What an evaluating
+    """The newest score of it under the contract that rests on nothing withdrawn: not the best of several, which whoever repeats a measurement could choose. What an evaluating
     run has measured of it goes before what its maker reported."""
     if contract is None:
         return None
@@ -70,4 +71,4 @@ def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | 
 
 
 def _measured(artifact: Artifact) -> "QuerySet[Evaluation]":
-    return Evaluation.objects.filter(Q(subject_artifact=artifact) | Q(run=artifact.run_id, subject_artifact=None))
+    return scores_that_stand().filter(Q(subject_artifact=artifact) | Q(run=artifact.run_id, subject_artifact=None))
