@@ -62,8 +62,8 @@ def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
 
 
 def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
-    """The newest score of it under the contract that rests on nothing withdrawn: not the best of several, which whoever repeats a measurement could choose. What an evaluating
-    run has measured of it goes before what its maker reported."""
+    """The newest score of it under the contract that rests on nothing withdrawn: not the best of several, which whoever repeats a measurement
+    could choose. What an evaluating run has measured of it goes before what its maker reported."""
     if contract is None:
         return None
     rows = _measured(artifact).filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
