@@ -5,7 +5,7 @@ from typing import Any
 from runs.commands.promotion import propose_promotion
 from runs.eligibility import Fact
 from runs.jobs.overlap import compare_pairs, read_version
-from runs.models import Artifact, Decision, Evaluation, Promotion, Run, RunInput
+from runs.models import Artifact, Decision, Evaluation, Promotion, Run, RunInput, UndeclaredInput
 from runs.queries.overlap import next_to_read, pairs_to_compare
 from tests.factories_pages import add_artifact, copy_runs, score_runs
 from tests.factories_runs import Laboratory, launch
@@ -13,7 +13,7 @@ from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, command
 from workspaces.commands import approval as requests
 from workspaces.commands.dataset import change_dataset
-from workspaces.models import Approval, Dataset
+from workspaces.models import Approval, Dataset, DatasetVersion
 from workspaces.verbs import Verb
 
 
@@ -40,6 +40,23 @@ def _copy_inputs(event: Draft, /, *, actor: Actor, pattern: Run, run: Run) -> No
                 run=run, slug=entry.slug, kind=entry.kind, dataset_version_id=entry.dataset_version_id, sha256=entry.sha256
             )
         )
+
+
+@command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def add_input(event: Draft, /, *, actor: Actor, run: Run, version: DatasetVersion | None = None, artifact: Artifact | None = None) -> None:
+    """Something more that the run has read and named."""
+    values: dict[str, Any] = (
+        {"slug": "more-data", "kind": "dataset", "dataset_version": version, "sha256": "0" * 64}
+        if version is not None
+        else {"slug": "model", "kind": "artifact", "artifact": artifact, "sha256": artifact.blob.sha256 if artifact else ""}
+    )
+    event.created(RunInput.objects.create(run=run, **values))
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def add_unsaid(event: Draft, /, *, actor: Actor, run: Run, what: str) -> None:
+    """Something that the run has read and did not name."""
+    event.created(UndeclaredInput.objects.create(run=run, kind=UndeclaredInput.Kind.INPUT, what=what))
 
 
 @command(Verb.DATASET_CHANGED, needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET)

@@ -1,13 +1,15 @@
 """Checks of what the making run has read: licences, what may leave, and that nothing was read unsaid."""
 
+from typing import Any
+
 from runs.checks.candidate import Candidate
+from runs.checks.gate_chain import chain_for
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Run, RunInput
 from runs.queries.egress import strictest_read_by
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.trace_gaps import lost_inputs
-from runs.queries.undeclared import undeclared_inputs
 from runs.queries.verdict import State, verdicts_of
 from workspaces import licences
 from workspaces.models import Dataset, DatasetVersion, Pool
@@ -15,23 +17,27 @@ from workspaces.queries.withdrawal import standing_on
 from workspaces.units import plural
 
 NAMED = 5  # datasets named in one sentence
+TOO_MUCH = "It rests on more than can be looked at."
 
 
 def licences_known(candidate: Candidate) -> Fact:
-    """Has every dataset that the run read a licence that SPDX can name?"""
+    """Has every dataset version that it was made of, however far back, a licence that SPDX can name? The gate of a policy asks the same chain."""
     name, required = "Licence of its data", "an SPDX expression for each dataset"
-    datasets = _read(candidate)
+    chain = _chain(candidate, "licence")
+    datasets = chain["datasets"]
+    if not chain["is_whole"]:
+        return Fact("licence", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH)
     if not datasets:
-        return Fact("licence", name, Verdict.PASS, "no dataset", required, "The run that made it read no dataset.")
-    evidence = tuple(Link("dataset", dataset.slug, dataset.name) for dataset in datasets[:NAMED])
-    unknown = [dataset for dataset in datasets if not licences.is_known(dataset.licence)]
+        return Fact("licence", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
+    unknown = [entry for entry in datasets if not licences.is_known(entry["licence"])]
+    evidence = tuple(Link("dataset", entry["slug"], entry["label"]) for entry in (unknown or datasets)[:NAMED])
     if unknown:
-        said = ", ".join(f"{dataset.slug} ({dataset.licence[:40] or 'none given'})" for dataset in unknown[:NAMED])
+        said = ", ".join(f"{entry['label']} ({entry['licence'][:40] or 'none given'})" for entry in unknown[:NAMED])
         words = (
             f"Of {said} the licence is not known. Write its SPDX expression, such as CC-BY-4.0 or LicenseRef-our-contract, on the dataset."
         )
         return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(datasets)} not known", required, words, evidence)
-    found = sorted({dataset.licence for dataset in datasets})
+    found = sorted({entry["licence"] for entry in datasets})
     return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence)
 
 
@@ -43,25 +49,35 @@ def egress_known(candidate: Candidate) -> Fact:
 
 
 def nothing_unsaid(candidate: Candidate) -> Fact:
-    """Could the run read only what it named, and is each link on record down to the sources? Where nothing kept it apart, nobody can tell, unless an
-    owner answers for that; a chain that has lost a link leads nowhere."""
-    name, required = "Inputs declared", "the run could read nothing else"
+    """Could it, and each run behind it, read only what it named, and is each link on record down to the sources? Where nothing kept a run apart,
+    nobody can tell, unless an owner answers for that; a chain that has lost a link leads nowhere. The gate of a policy asks the same chain."""
+    name, required = "Inputs declared", "no run behind it could read anything else"
     lost = _lost(candidate)
     if lost is not None:
         return lost
-    count = RunInput.objects.filter(run=candidate.run).count()
+    chain = _chain(candidate, "undeclared_input")
+    found = chain["undeclared"]
+    observed = plural(RunInput.objects.filter(run=candidate.run).count(), "input", "inputs") + " named"
     evidence = (Link("run", candidate.run.public_id, candidate.run.name),)
-    observed = plural(count, "input", "inputs") + " named"
-    found = undeclared_inputs(candidate.run)
-    if found.inputs:
-        named = ", ".join(row.name for row in found.inputs[:NAMED])
-        words = f"It has read what it had not declared: {named}. Run it again with that among its inputs."
-        return Fact("inputs", name, Verdict.FAIL, f"{len(found.inputs)} not declared", required, words, evidence)
-    if not found.is_open:
-        words = "It ran apart, with its declared inputs and nothing besides."
-        return Fact("inputs", name, Verdict.PASS, observed, required, words, evidence)
-    is_answered, words = _answered_for(candidate)
-    return Fact("inputs", name, Verdict.PASS if is_answered else Verdict.UNKNOWN, observed, required, words, evidence)
+    if found["count"]:
+        words = (
+            f"Runs behind it have read what they had not declared: {', '.join(found['named'][:NAMED])}. Run them again with that declared."
+        )
+        return Fact("inputs", name, Verdict.FAIL, f"{found['count']} not declared", required, words, evidence)
+    if not chain["is_whole"]:
+        return Fact("inputs", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH, evidence)
+    if found["open"]:
+        apart = tuple(Link("run", entry["id"], entry["label"]) for entry in found["examples"])
+        named = ", ".join(entry["label"] for entry in found["examples"])
+        words = f"Without isolation ran {named}, so it could read what it did not name. Run it again on a pool that keeps runs apart."
+        return Fact("inputs", name, Verdict.UNKNOWN, f"{found['open']} of {chain['runs']} not apart", required, words, apart)
+    words = _answered_for(candidate)[1] if candidate.run.isolation == Pool.Isolation.NONE else ""
+    return Fact("inputs", name, Verdict.PASS, observed, required, words or "It was made by runs that name what they read.", evidence)
+
+
+def _chain(candidate: Candidate, check: str) -> dict[str, Any]:
+    found: dict[str, Any] = chain_for([{"check": check}], [Node(NodeKind.ARTIFACT, candidate.artifact.pk)])["chain"]
+    return found
 
 
 def _lost(candidate: Candidate) -> Fact | None:
@@ -85,7 +101,7 @@ def nothing_held_out(candidate: Candidate) -> Fact:
     versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).exclude(role=DatasetVersion.Role.HOLDOUT)
     rows = list(versions.select_related("dataset").order_by("dataset__slug", "number"))
     if not reached.is_whole:
-        return Fact("overlap", name, Verdict.UNKNOWN, "too much", required, "It rests on more than can be looked at.")
+        return Fact("overlap", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH)
     if not rows:
         return Fact("overlap", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     verdicts = verdicts_of(rows)
@@ -135,8 +151,3 @@ def _answered_for(candidate: Candidate) -> tuple[bool, str]:
             f"It ran without isolation; an owner accepted that for contract {contract.version}: {contract.accepts_no_isolation_reason}",
         )
     return False, "It ran without isolation, so it could read what it did not name. Run it again on a pool that keeps runs apart."
-
-
-def _read(candidate: Candidate) -> list[Dataset]:
-    read = RunInput.objects.filter(run=candidate.run, dataset_version__isnull=False).values("dataset_version__dataset")
-    return list(Dataset.objects.filter(pk__in=read).order_by("slug"))

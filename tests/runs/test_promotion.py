@@ -23,7 +23,7 @@ from runs.queries.reading import read_back
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
 from tests.factories_pages import copy_runs, score_runs
-from tests.factories_promotions import check_overlaps, make_candidate, propose, score_of, write_licence
+from tests.factories_promotions import add_input, add_unsaid, check_overlaps, make_candidate, propose, score_of, write_licence
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces import store
@@ -126,8 +126,32 @@ def test_a_licence_that_nobody_knows_never_passes(laboratory: Laboratory, licenc
         artifact = make_candidate(laboratory)
         write_licence(actor=laboratory.owner, dataset=Dataset.objects.get(slug="table"), licence=licence)
         assert facts(artifact)["licence"].verdict is Verdict.UNKNOWN
-        with pytest.raises(Refusal, match=r"Of table .* the licence is not known"):
+        with pytest.raises(Refusal, match=r"Of table@1 .* the licence is not known"):
             propose(laboratory.owner, artifact)
+
+
+def test_what_it_was_distilled_from_counts_like_what_it_read_itself(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        teacher, student = make_candidate(laboratory), make_candidate(laboratory, content=b"student")
+        add_input(actor=laboratory.owner, run=student.run, artifact=teacher)
+        assert {key: facts(student)[key].verdict for key in ("licence", "inputs")} == {"licence": Verdict.PASS, "inputs": Verdict.PASS}
+        version = make_dataset_version(laboratory.owner, "scraped", content=b"x\n7\n")
+        add_input(actor=laboratory.owner, run=teacher.run, version=version)
+        found = facts(student)["licence"]
+        assert (found.verdict, "Of scraped@1 (none given) the licence is not known" in found.words) == (Verdict.UNKNOWN, True)
+        add_unsaid(actor=laboratory.owner, run=teacher.run, what="a corpus")
+        found = facts(student)["inputs"]
+        assert (found.verdict, "a corpus" in found.words) == (Verdict.FAIL, True)
+
+
+def test_a_model_of_one_that_ran_without_isolation_is_as_uncertain(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        pool = {"slug": "local", "isolation": "none", "currency": "EUR"}
+        teacher = make_candidate(laboratory, frozen={"pool": pool, "limits": {"gpu_ms": 1, "api_micros": 0}})
+        student = make_candidate(laboratory, content=b"student")
+        add_input(actor=laboratory.owner, run=student.run, artifact=teacher)
+        found = facts(student)["inputs"]
+        assert (found.verdict, teacher.run.name in found.words) == (Verdict.UNKNOWN, True)
 
 
 def test_one_holdout_record_in_what_was_trained_on_blocks_it(laboratory: Laboratory) -> None:
