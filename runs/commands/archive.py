@@ -10,7 +10,7 @@ from django.utils import timezone
 from runs import queue
 from runs.commands.move import move
 from runs.commands.run import end
-from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, AttemptStatus, RunStatus
+from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
 from runs.models import Attempt, Run, Sweep
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
@@ -20,7 +20,6 @@ from workspaces.commands import approval
 from workspaces.models import Workspace
 from workspaces.verbs import Verb
 
-WAITING = (RunStatus.DRAFT, RunStatus.AWAITING_APPROVAL, RunStatus.QUEUED)
 STOPPED = "The workspace was archived."
 
 
@@ -62,7 +61,7 @@ def _demanded(reason: str) -> str:
 
 def _cancel_waiting(event: Draft) -> int:
     count = 0
-    for run in _locked(status__in=WAITING):
+    for run in _locked(status__in=sorted(WAITING)):
         approval.void(event, subject_type="run", subject_id=run.pk)
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="workspace_archived", reason=STOPPED)
         count += 1

@@ -6,7 +6,7 @@ from runs import queue
 from runs.commands.failure import NOTHING_SAID, Evidence, file_failure
 from runs.commands.move import move
 from runs.commands.notification import tell_run_ended, tell_run_overran
-from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
+from runs.lifecycle import OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor, Kind, Permission, Rights
@@ -55,7 +55,7 @@ def _cancel(event: Draft, *, run: Run, reason: str) -> Run:
     why_not = _why_not(run)
     if why_not:
         raise Refusal(why_not)
-    if status in (RunStatus.DRAFT, RunStatus.AWAITING_APPROVAL, RunStatus.QUEUED):
+    if status in WAITING:
         event.verb = Verb.RUN_CANCELLED
         approval.void(event, subject_type="run", subject_id=run.pk)
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled", reason=reason)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from runs.lifecycle import ACTIVE, RunStatus
+from runs.lifecycle import ACTIVE, WAITING
 from runs.models import Run, Sweep
 from workspaces.units import plural
 
@@ -27,6 +27,6 @@ class Unfinished:
 
 
 def unfinished() -> Unfinished:
-    waiting = Q(status__in=(RunStatus.DRAFT, RunStatus.AWAITING_APPROVAL, RunStatus.QUEUED))
+    waiting = Q(status__in=sorted(WAITING))
     counts = Run.objects.aggregate(waiting=Count("pk", filter=waiting), running=Count("pk", filter=Q(status__in=sorted(ACTIVE))))
     return Unfinished(counts["waiting"], counts["running"], Sweep.objects.filter(status=Sweep.Status.RUNNING).count())
