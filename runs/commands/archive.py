@@ -5,18 +5,18 @@ The freeze is no list of doors: `workspaces.audit.command` refuses every command
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs import queue
+from runs.commands.cancel_many import cancel_waiting, tell_cancelled
 from runs.commands.move import move
-from runs.commands.run import end
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
 from runs.models import Attempt, Run, Sweep
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands import approval
 from workspaces.models import Workspace
 from workspaces.verbs import Verb
 
@@ -25,15 +25,15 @@ STOPPED = "The workspace was archived."
 
 @command(Verb.WORKSPACE_ARCHIVED, needs=Permission.ARCHIVE, kind=Kind.WORKSPACE, in_archive="it makes the archive")
 def archive_workspace(event: Draft, *, actor: Actor, reason: str, cancels_running: bool) -> Workspace:
-    """Freeze the open workspace. What waits is cancelled and its reservation released; what runs goes on to its end, or is cancelled. Sweeps
-    launch no more members. The event has how many of each."""
+    """Freeze the open workspace. What waits leaves the queue now, and is cancelled and its reservation released behind this command; what runs
+    goes on to its end, or is cancelled. Sweeps launch no more members. The event has how many of each."""
     workspace = lock_ledger()  # an admission or a start that holds it comes first; the next one finds the archive
     if workspace.status == Workspace.Status.ARCHIVED:
         raise Refusal(f"{workspace.name} is archived already.")
     event.reason = _demanded(reason)
     event.about = workspace
     event.change(workspace, status=Workspace.Status.ARCHIVED, archived_at=timezone.now())
-    counts = {"cancelled_waiting": _cancel_waiting(event), "stopped_sweeps": _stop_sweeps(event)}
+    counts = {"cancelled_waiting": _cancel_waiting(event, actor), "stopped_sweeps": _stop_sweeps(event)}
     asked = _cancel_running(event) if cancels_running else 0
     running = Run.objects.filter(status__in=sorted(ACTIVE)).exclude(status=RunStatus.CANCELLING).count()
     event.details |= counts | {"cancelled_running": asked, "going_on": running}
@@ -59,13 +59,13 @@ def _demanded(reason: str) -> str:
     return reason.strip()[:1000]
 
 
-def _cancel_waiting(event: Draft) -> int:
-    count = 0
-    for run in _locked(status__in=sorted(WAITING)):
-        approval.void(event, subject_type="run", subject_id=run.pk)
-        end(event, run=run, status=RunStatus.CANCELLED, reason_code="workspace_archived", reason=STOPPED)
-        count += 1
-    return count
+def _cancel_waiting(event: Draft, actor: Actor) -> int:
+    """Out of the queue at once; what never started ends behind this, a few at a time, so that a full queue holds up neither the archive nor others
+    who want the ledger."""
+    runs = list(_locked(status__in=sorted(WAITING)).defer("frozen", "parameters"))
+    cancel_waiting(event, runs, STOPPED, "workspace_archived")
+    tell_cancelled(actor, runs, STOPPED)
+    return len(runs)
 
 
 def _stop_sweeps(event: Draft) -> int:
@@ -90,5 +90,5 @@ def _cancel_running(event: Draft) -> int:
     return count
 
 
-def _locked(**which: Any) -> list[Run]:
-    return list(Run.objects.select_for_update(no_key=True).filter(**which).order_by("pk"))
+def _locked(**which: Any) -> QuerySet[Run]:
+    return Run.objects.select_for_update(no_key=True).filter(**which).order_by("pk")

@@ -75,7 +75,7 @@ def end_cancelled_runs(event: Draft, *, actor: Actor, runs: Collection[uuid.UUID
     event.changing(*rows)
     event.details["count"] = len(rows)
     for run in rows:
-        end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled", reason=run.reason, tells=False)
+        end(event, run=run, status=RunStatus.CANCELLED, reason_code=run.reason_code or "cancelled", reason=run.reason, tells=False)
     return len(rows)
 
 
@@ -101,7 +101,6 @@ def _locked(keys: Sequence[uuid.UUID]) -> list[Run]:
 
 def _cancel(event: Draft, actor: Actor, runs: list[Run], reason: str) -> Cancelled:
     reason = reason.strip()[:1000]
-    tried = set(Attempt.objects.filter(run__in=runs).values_list("run_id", flat=True))
     attempts = list(Attempt.objects.select_for_update(no_key=True).filter(run__in=runs, status__in=sorted(OPEN_ATTEMPTS)).order_by("pk"))
     open_runs = {attempt.run_id for attempt in attempts}
     waiting = [run for run in runs if run.status in WAITING]
@@ -115,21 +114,30 @@ def _cancel(event: Draft, actor: Actor, runs: list[Run], reason: str) -> Cancell
     event.about = chosen[0]
     event.details["count"] = len(chosen)
     event.changing(*chosen)
-    approval.void_all(event, subject_ids=[run.pk for run in waiting])
-    for run in waiting:
-        if run.pk in tried:  # put back into the queue once: few, and what earlier attempts have used is settled now
-            end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled", reason=reason, tells=False)
-    marked = [run for run in chosen if run.pk not in tried or run in working]
-    _mark(event, marked, reason)
+    cancel_waiting(event, waiting, reason, "cancelled")
+    _mark(event, working, reason)
     working_keys = {run.pk for run in working}
     _ask_to_stop(event, [attempt for attempt in attempts if attempt.run_id in working_keys])
-    _tell(actor, chosen, reason)
-    queue.ring("end_cancelled", subject=scope.current_id())
+    tell_cancelled(actor, chosen, reason)
     queue.ring("watch_attempts", subject=scope.current_id())
     return Cancelled(len(waiting), len(working), len(runs) - len(chosen))
 
 
-def _mark(event: Draft, runs: list[Run], reason: str) -> None:
+def cancel_waiting(event: Draft, runs: Sequence[Run], reason: str, code: str) -> None:
+    """Cancel runs that wait, locked with the ledger, however many: those that never started are marked with `reason` and `code`, and end behind
+    this command. Nobody is told."""
+    approval.void_all(event, subject_ids=[run.pk for run in runs])
+    tried = set(Attempt.objects.filter(run__in=[run.pk for run in runs]).values_list("run_id", flat=True))
+    for run in runs:
+        if run.pk in tried:  # put back into the queue once: few, and what earlier attempts have used is settled now
+            end(event, run=run, status=RunStatus.CANCELLED, reason_code=code, reason=reason, tells=False)
+    marked = [run for run in runs if run.pk not in tried]
+    event.changing(*marked)
+    _mark(event, marked, reason, code)
+    queue.ring("end_cancelled", subject=scope.current_id())
+
+
+def _mark(event: Draft, runs: list[Run], reason: str, code: str = "") -> None:
     """Out of the queue and on the way to their end, however many in a few statements."""
     items = list(QueueItem.objects.filter(run__in=runs).order_by("pk"))
     event.changing(*items)
@@ -139,7 +147,9 @@ def _mark(event: Draft, runs: list[Run], reason: str) -> None:
         if not may_move(RunStatus(run.status), RunStatus.CANCELLING):
             raise ValueError(f"{run.name} cannot be cancelled from {run.status}.")
         event.note(run, {"status": (run.status, RunStatus.CANCELLING)})
-    Run.objects.filter(pk__in=[run.pk for run in runs]).update(status=RunStatus.CANCELLING, reason=reason)
+    Run.objects.filter(pk__in=[run.pk for run in runs]).update(
+        status=RunStatus.CANCELLING, reason=reason, **({"reason_code": code} if code else {})
+    )
 
 
 def _ask_to_stop(event: Draft, attempts: list[Attempt]) -> None:
@@ -147,7 +157,7 @@ def _ask_to_stop(event: Draft, attempts: list[Attempt]) -> None:
     Attempt.objects.filter(pk__in=[attempt.pk for attempt in attempts]).update(cancel_asked_at=Now())
 
 
-def _tell(actor: Actor, runs: list[Run], reason: str) -> None:
+def tell_cancelled(actor: Actor, runs: list[Run], reason: str) -> None:
     """Others whose runs are cancelled are told once, not once for each run."""
     theirs: dict[uuid.UUID, list[Run]] = {}
     for run in runs:

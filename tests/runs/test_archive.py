@@ -47,6 +47,10 @@ def archive(laboratory: Laboratory, *, cancels_running: bool = False) -> AuditEv
         return AuditEvent.objects.latest("sequence")
 
 
+def carry_out(laboratory: Laboratory) -> None:
+    end_cancelled(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+
+
 @command(Verb.BENCHMARK_CREATED, needs=Permission.EDIT_REGISTRY)
 def take_long(event: Draft, *, actor: Actor, began: threading.Event, may_go_on: threading.Event) -> None:
     began.set()
@@ -59,6 +63,10 @@ def test_what_waits_is_cancelled_and_its_reservation_released() -> None:
         waiting = [launch(laboratory), launch(laboratory)]
         assert LedgerAccount.objects.get(unit="gpu_ms", window="week", side="reserved").balance > 0
     event = archive(laboratory)
+    with laboratory.opened():
+        assert {run.status for run in Run.objects.all()} == {"cancelling"}, "out of the queue, however many, and ended behind the command"
+        assert not QueueItem.objects.exists()
+    carry_out(laboratory)
     with laboratory.opened():
         assert {run.status for run in Run.objects.all()} == {"cancelled"}
         assert {run.reason_code for run in Run.objects.all()} == {"workspace_archived"}
@@ -81,6 +89,7 @@ def test_a_held_launch_is_cancelled_with_its_request() -> None:
         held = launch(laboratory)
         assert held.status == "awaiting_approval"
     archive(laboratory)
+    carry_out(laboratory)
     with laboratory.opened():
         assert Run.objects.get(pk=held.pk).status == "cancelled"
         assert Approval.objects.get().status == Approval.Status.VOID
@@ -113,7 +122,7 @@ def test_many_that_were_cancelled_before_it_end_in_an_archive() -> None:
         runs = [launch(laboratory), launch(laboratory)]
         cancel_own_runs(actor=laboratory.owner, runs=[run.pk for run in runs])
     archive(laboratory)
-    end_cancelled(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    carry_out(laboratory)
     with laboratory.opened():
         assert {run.status for run in Run.objects.all()} == {"cancelled"}
         assert LedgerAccount.objects.get(unit="gpu_ms", window="week", side="reserved").balance == 0
