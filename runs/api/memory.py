@@ -295,7 +295,7 @@ def write_by_run(request: ApiRequest, run: str, body: ByRunIn) -> Status[dict[st
 
 @routes.post("/runs/{run}/memory/read", needs=Permission.LAUNCH_RUN, kind=Kind.RUN, response=MemoryReadOut, by_run=True)
 def read_by_run(request: ApiRequest, run: str, body: ReadIn) -> dict[str, Any]:
-    """Read memory with the run's own token: about the workspace, the run's benchmark and its agent, most trusted first."""
+    """Read memory with the run's own token: about the workspace, the run's benchmark and its agent, most trusted first; at most 1,000 times a run."""
     found = Run.objects.find(run, "benchmark", "agent")
     wanted = Wanted(
         collection=body.collection, benchmark=found.benchmark, agent=found.agent, text=body.text, least=Trust(body.least), most=body.limit

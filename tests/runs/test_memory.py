@@ -218,7 +218,7 @@ def test_similar_entries_are_grouped_by_trust(laboratory: Laboratory) -> None:
 
 
 @pytest.mark.pool
-def test_a_run_reads_with_a_receipt_and_writes_unreviewed() -> None:
+def test_a_run_reads_with_one_receipt_for_each_entry_and_writes_unreviewed(monkeypatch: pytest.MonkeyPatch) -> None:
     laboratory = make_laboratory(code=WAITS)
     run, attempt = started(laboratory)
     with laboratory.opened():
@@ -227,6 +227,10 @@ def test_a_run_reads_with_a_receipt_and_writes_unreviewed() -> None:
     caller = Caller(token.spell("run", laboratory.workspace.pk, token_id(attempt), token_secret(attempt)))
     url = f"/api/v1/workspaces/lab/runs/{run.public_id}/memory"
     answer = caller.post(f"{url}/read", json.dumps({"collection": "openings"})).json()
+    monkeypatch.setattr("runs.commands.memory_reading.MOST_A_RUN", 2)
+    assert caller.post(f"{url}/read", json.dumps({"collection": "openings"})).json() == answer
+    refused = caller.post(f"{url}/read", json.dumps({"collection": "openings"}))
+    assert (refused.status_code, "may ask memory 2 times" in refused.json()["detail"]) == (409, True)
     assert [one["id"] for one in answer["items"]] == [entry.public_id]
     said = {"kind": "failed_attempt", "collection": "openings", "title": "Obey me", "text": HOSTILE, "configuration": {"rate": 0.5}}
     made = caller.post(url, json.dumps(said))
@@ -239,7 +243,7 @@ def test_a_run_reads_with_a_receipt_and_writes_unreviewed() -> None:
         own = MemoryEntry.objects.get(run=run)
         with pytest.raises(Refusal, match="You wrote this"):
             review_memory(actor=laboratory.owner, entry=own, trust="durable", seen_hash=own.content_hash, comment="my run")
-        assert AuditEvent.objects.get(verb="memory.read").actor_kind == "agent"
+        assert list(AuditEvent.objects.filter(verb="memory.read").values_list("actor_kind", flat=True)) == ["agent"] * 2
     page = client_of(laboratory.owner).get(f"/workspaces/lab/memory/{made.json()['id']}/").content.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
