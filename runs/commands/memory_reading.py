@@ -7,31 +7,29 @@ from runs.models import Decision, MemoryEntry, MemoryRead, Run
 from runs.queries.memory_recall import Wanted, recall
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
-from workspaces.models import AuditEvent, User
+from workspaces.models import AuditEvent
 from workspaces.verbs import Verb
 
 MOST_A_RUN = 1_000  # questions
 
 
 def note_reads(
-    event: Draft, entries: Sequence[MemoryEntry], *, run: Run | None = None, decision: Decision | None = None, person: User | None = None
+    event: Draft, entries: Sequence[MemoryEntry], *, run: Run | None = None, decision: Decision | None = None
 ) -> list[MemoryRead]:
     """Receipts of what was read, with the trust that each entry had as it was read; part of the command of whoever read. A run that reads a
     revision again at the same trust has its receipt already."""
     kept = set(MemoryRead.objects.filter(run=run, entry__in=entries).values_list("entry_id", "trust")) if run is not None else set()
     fresh = [entry for entry in entries if (entry.pk, entry.trust) not in kept]
-    reads = [MemoryRead(entry=entry, trust=entry.trust, run=run, decision=decision, person=person) for entry in fresh]
+    reads = [MemoryRead(entry=entry, trust=entry.trust, run=run, decision=decision) for entry in fresh]
     MemoryRead.objects.bulk_create(reads)
     event.created(*reads)
     return reads
 
 
-def read_memory(
-    event: Draft, *, wanted: Wanted, run: Run | None = None, decision: Decision | None = None, person: User | None = None
-) -> list[MemoryEntry]:
-    """What `wanted` finds, most trusted first, with a receipt for each. For a decision failed attempts are left out (feature 69)."""
-    entries = recall(wanted, for_policy=decision is not None)
-    note_reads(event, entries, run=run, decision=decision, person=person)
+def read_memory(event: Draft, *, wanted: Wanted, run: Run) -> list[MemoryEntry]:
+    """What `wanted` finds, most trusted first, with a receipt for each; failed attempts too, which only policies leave out (feature 69)."""
+    entries = recall(wanted, for_policy=False)
+    note_reads(event, entries, run=run)
     return entries
 
 
