@@ -26,7 +26,7 @@ def scores_of(runs: Iterable[Run]) -> dict[uuid.UUID, RunScore]:
     rests on something withdrawn."""
     wanted = {run.pk: (run.benchmark_id, run.contract_id) for run in runs}
     found: dict[uuid.UUID, RunScore] = {}
-    rows = kept_query.ask(_measured, runs=[*wanted])
+    rows = kept_query.ask(_measured, runs=[*wanted]) if wanted else []
     for run_id, maker_id, benchmark_id, contract_id, value, error in rows:
         for key in (run_id, maker_id):
             if key in wanted and wanted[key] == (benchmark_id, contract_id):
