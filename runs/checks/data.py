@@ -1,14 +1,12 @@
 """Checks of what the making run has read: licences, what may leave, and that nothing was read unsaid."""
 
-from typing import Any
-
 from runs.checks.candidate import Candidate
-from runs.checks.gate_chain import chain_for
+from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, made_of, runs_in, undeclared_by, versions_in
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Run, RunInput
 from runs.queries.egress import strictest_read_by
-from runs.queries.lineage import Node, Way, walk
-from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.lineage import Lineage, Node
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.trace_gaps import lost_inputs
 from runs.queries.verdict import State, verdicts_of
 from workspaces import licences
@@ -23,21 +21,22 @@ TOO_MUCH = "It rests on more than can be looked at."
 def licences_known(candidate: Candidate) -> Fact:
     """Has every dataset version that it was made of, however far back, a licence that SPDX can name? The gate of a policy asks the same chain."""
     name, required = "Licence of its data", "an SPDX expression for each dataset"
-    chain = _chain(candidate, "licence")
-    datasets = chain["datasets"]
-    if not chain["is_whole"]:
+    reached = _made_of(candidate)
+    versions = versions_in(reached)
+    if not reached.is_whole or len(versions) > MOST_DATASETS:
         return Fact("licence", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH)
-    if not datasets:
+    if not versions:
         return Fact("licence", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
-    unknown = [entry for entry in datasets if not licences.is_known(entry["licence"])]
-    evidence = tuple(Link("dataset", entry["slug"], entry["label"]) for entry in (unknown or datasets)[:NAMED])
+    said_of = {f"{version.dataset.slug}@{version.number}": licence_of(version) for version in versions}
+    unknown = {label: licence for label, licence in said_of.items() if not licences.is_known(licence)}
+    evidence = tuple(Link("dataset", label.partition("@")[0], label) for label in [*(unknown or said_of)][:NAMED])
     if unknown:
-        said = ", ".join(f"{entry['label']} ({entry['licence'][:40] or 'none given'})" for entry in unknown[:NAMED])
+        said = ", ".join(f"{label} ({licence[:40] or 'none given'})" for label, licence in [*unknown.items()][:NAMED])
         words = (
             f"Of {said} the licence is not known. Write its SPDX expression, such as CC-BY-4.0 or LicenseRef-our-contract, on the dataset."
         )
-        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(datasets)} not known", required, words, evidence)
-    found = sorted({entry["licence"] for entry in datasets})
+        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(versions)} not known", required, words, evidence)
+    found = sorted(set(said_of.values()))
     return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence)
 
 
@@ -52,11 +51,12 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
     """Could it, and each run behind it, read only what it named, and is each link on record down to the sources? Where nothing kept a run apart,
     nobody can tell, unless an owner answers for that; a chain that has lost a link leads nowhere. The gate of a policy asks the same chain."""
     name, required = "Inputs declared", "no run behind it could read anything else"
-    lost = _lost(candidate)
+    reached = _made_of(candidate)
+    lost = _lost(reached)
     if lost is not None:
         return lost
-    chain = _chain(candidate, "undeclared_input")
-    found = chain["undeclared"]
+    behind = runs_in(reached)
+    found = undeclared_by(behind)
     observed = plural(RunInput.objects.filter(run=candidate.run).count(), "input", "inputs") + " named"
     evidence = (Link("run", candidate.run.public_id, candidate.run.name),)
     if found["count"]:
@@ -64,25 +64,23 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
             f"Runs behind it have read what they had not declared: {', '.join(found['named'][:NAMED])}. Run them again with that declared."
         )
         return Fact("inputs", name, Verdict.FAIL, f"{found['count']} not declared", required, words, evidence)
-    if not chain["is_whole"]:
+    if not reached.is_whole or len(behind) > MOST_RUNS:
         return Fact("inputs", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH, evidence)
     if found["open"]:
         apart = tuple(Link("run", entry["id"], entry["label"]) for entry in found["examples"])
         named = ", ".join(entry["label"] for entry in found["examples"])
         words = f"Without isolation ran {named}, so it could read what it did not name. Run it again on a pool that keeps runs apart."
-        return Fact("inputs", name, Verdict.UNKNOWN, f"{found['open']} of {chain['runs']} not apart", required, words, apart)
+        return Fact("inputs", name, Verdict.UNKNOWN, f"{found['open']} of {len(behind)} not apart", required, words, apart)
     words = _answered_for(candidate)[1] if candidate.run.isolation == Pool.Isolation.NONE else ""
     return Fact("inputs", name, Verdict.PASS, observed, required, words or "It was made by runs that name what they read.", evidence)
 
 
-def _chain(candidate: Candidate, check: str) -> dict[str, Any]:
-    found: dict[str, Any] = chain_for([{"check": check}], [Node(NodeKind.ARTIFACT, candidate.artifact.pk)])["chain"]
-    return found
+def _made_of(candidate: Candidate) -> Lineage:
+    return made_of([Node(NodeKind.ARTIFACT, candidate.artifact.pk)])
 
 
-def _lost(candidate: Candidate) -> Fact | None:
+def _lost(reached: Lineage) -> Fact | None:
     """What stands in the way where a run behind it was frozen with an input of which no row is left."""
-    reached = walk([Node(NodeKind.ARTIFACT, candidate.artifact.pk)], Way.UP, along=CONTENT)
     lost = lost_inputs(reached.of(NodeKind.RUN))
     if not lost:
         return None
@@ -97,7 +95,7 @@ def _lost(candidate: Candidate) -> Fact | None:
 def nothing_held_out(candidate: Candidate) -> Fact:
     """Is all data that it was made of, however far back, checked against the holdouts here and clean, or called so by a person?"""
     name, required = "Trained on no holdout", "each version clean"
-    reached = walk([Node(NodeKind.ARTIFACT, candidate.artifact.pk)], Way.UP, along=CONTENT)
+    reached = _made_of(candidate)
     versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).exclude(role=DatasetVersion.Role.HOLDOUT)
     rows = list(versions.select_related("dataset").order_by("dataset__slug", "number"))
     if not reached.is_whole:

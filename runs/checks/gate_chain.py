@@ -8,7 +8,7 @@ from runs.checks.candidate import Candidate
 from runs.models import Promotion, Run, UndeclaredInput
 from runs.policy.document import Policy
 from runs.policy.gates import CLASSES, NAMED, REVIEW
-from runs.queries.lineage import Node, Way, walk
+from runs.queries.lineage import Lineage, Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.verdict import verdicts_of
 from workspaces import scope
@@ -23,11 +23,10 @@ def chain_for(checks: Iterable[Mapping[str, Any]], starts: Sequence[Node]) -> di
     """By one key for all of these checks; empty where no check asks."""
     if not any(given["check"] in OF_CHAIN for given in checks):
         return {}
-    reached = walk(starts, Way.UP, along=CONTENT)
-    versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).select_related("dataset")
-    rows = list(versions.order_by("dataset__slug", "number")[: MOST_DATASETS + 1])
-    classes = set(versions.order_by().values_list("dataset__egress", flat=True))
-    runs = list(Run.objects.filter(pk__in=reached.of(NodeKind.RUN)).select_related("contract").order_by("number")[: MOST_RUNS + 1])
+    reached = made_of(starts)
+    rows, runs = versions_in(reached), runs_in(reached)
+    versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION))
+    classes = set(versions.values_list("dataset__egress", flat=True))
     return {
         "chain": {
             "is_whole": reached.is_whole and len(rows) <= MOST_DATASETS and len(runs) <= MOST_RUNS,
@@ -36,9 +35,30 @@ def chain_for(checks: Iterable[Mapping[str, Any]], starts: Sequence[Node]) -> di
             "open_runs": sum(not run.is_terminal for run in runs),
             "egress": max(classes, key=CLASSES.index, default=CLASSES[0]),
             "datasets": _datasets(rows[:MOST_DATASETS]),
-            "undeclared": _undeclared(runs),
+            "undeclared": undeclared_by(runs),
         }
     }
+
+
+def made_of(starts: Sequence[Node]) -> Lineage:
+    """Everything that went into these, however far back: what every check of a chain looks at, a gate's as a promotion's."""
+    return walk(starts, Way.UP, along=CONTENT)
+
+
+def versions_in(reached: Lineage) -> list[DatasetVersion]:
+    """Dataset versions of a chain, with their datasets; more than MOST_DATASETS say that it is not whole."""
+    rows = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).select_related("dataset")
+    return list(rows.order_by("dataset__slug", "number")[: MOST_DATASETS + 1])
+
+
+def runs_in(reached: Lineage) -> list[Run]:
+    """Runs of a chain, with their contracts; more than MOST_RUNS say that it is not whole."""
+    return list(Run.objects.filter(pk__in=reached.of(NodeKind.RUN)).select_related("contract").order_by("number")[: MOST_RUNS + 1])
+
+
+def licence_of(version: DatasetVersion) -> str:
+    """What the version itself says, else its dataset."""
+    return version.licence or version.dataset.licence
 
 
 def reviews_for(checks: Iterable[Mapping[str, Any]], candidate: Candidate, name: str, proposer: User) -> dict[str, Any]:
@@ -84,14 +104,19 @@ def _datasets(rows: Sequence[DatasetVersion]) -> list[dict[str, str]]:
     for row in rows:
         verdict = verdicts.get(row.pk)
         state, reason = ("clean", "") if verdict is None or verdict.is_promotable else (verdict.state.value, verdict.reason[:300])
-        licence = row.licence or row.dataset.licence
         found.append(
-            {"slug": row.dataset.slug, "label": f"{row.dataset.slug}@{row.number}", "licence": licence, "state": state, "reason": reason}
+            {
+                "slug": row.dataset.slug,
+                "label": f"{row.dataset.slug}@{row.number}",
+                "licence": licence_of(row),
+                "state": state,
+                "reason": reason,
+            }
         )
     return found
 
 
-def _undeclared(runs: Sequence[Run]) -> dict[str, Any]:
+def undeclared_by(runs: Sequence[Run]) -> dict[str, Any]:
     """What runs have read unsaid, and which could have: without isolation, and with no owner who answers for that."""
     rows = UndeclaredInput.objects.filter(run__in=[run.pk for run in runs]).order_by("pk")
     is_open = [run for run in runs if run.isolation == Pool.Isolation.NONE and not run.contract.accepts_no_isolation_reason]
