@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from runs.checks.candidate import candidate_of
 from runs.checks.gate_chain import chain_for, checks_of, reviews_for, starts_of
@@ -207,11 +207,7 @@ def _inputs(policy: Policy, cause: Cause) -> tuple[list[dict[str, str]], list[di
     missing: list[str] = []
     for entry in policy.action.get("inputs", ()):
         if "dataset" in entry:
-            found = (
-                DatasetVersion.objects.filter(dataset=Dataset.objects.find(entry["dataset"]))
-                .select_related("dataset")
-                .order_by("-number")[:1]
-            )
+            found = _newest(Dataset.objects.find(entry["dataset"]))
             datasets += found
             missing += [] if found else [f"{entry['dataset']} has no version yet."]
         elif "windows_of" in entry:
@@ -234,15 +230,21 @@ def _inputs(policy: Policy, cause: Cause) -> tuple[list[dict[str, str]], list[di
     )
 
 
+def _newest(dataset: Dataset) -> list[DatasetVersion]:
+    """Its newest version that stands."""
+    return _standing(DatasetVersion.objects.filter(dataset=dataset).order_by("-number"))[:1]
+
+
 def _windows(dataset: Dataset, newest: int) -> list[DatasetVersion]:
-    """The newest windows that nobody has withdrawn."""
-    rows = list(
-        DatasetVersion.objects.filter(dataset__window_of=dataset)
-        .select_related("dataset")
-        .order_by("-dataset__window_number")[:MOST_WINDOWS]
-    )
-    gone = withdrawn(NodeKind.DATASET_VERSION, [row.pk for row in rows])
-    return [row for row in rows if row.pk not in gone][:newest]
+    """The newest windows that stand."""
+    return _standing(DatasetVersion.objects.filter(dataset__window_of=dataset).order_by("-dataset__window_number"))[:newest]
+
+
+def _standing(rows: "QuerySet[DatasetVersion]") -> list[DatasetVersion]:
+    """Of the first so many those that nobody has withdrawn: policies stop reading what was."""
+    found = list(rows.select_related("dataset")[:MOST_WINDOWS])
+    gone = withdrawn(NodeKind.DATASET_VERSION, [row.pk for row in found])
+    return [row for row in found if row.pk not in gone]
 
 
 def _promoted(name: str) -> list[Artifact]:
@@ -261,7 +263,9 @@ def _made_by(cause: Cause, kind: str) -> list[Artifact]:
     if cause.type not in runs:
         return []
     rows = Artifact.objects.filter(runs[cause.type], kind=kind, deleted_at=None).select_related("run__contract")
-    found = list(rows.order_by("run", "-created_at", "-pk").distinct("run")[:MOST_ARTIFACTS])
+    newest = list(rows.order_by("run", "-created_at", "-pk").distinct("run")[:MOST_ARTIFACTS])
+    gone = withdrawn(NodeKind.ARTIFACT, [row.pk for row in newest])
+    found = [row for row in newest if row.pk not in gone]
     scores = Evaluation.objects.filter(
         FINITE, run__in=[row.run_id for row in found], metric=F("contract__metric"), contract=F("run__contract")
     )

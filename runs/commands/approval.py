@@ -17,7 +17,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.asked_kinds import asked_kinds
 from workspaces.audit import Denied, Draft, Refusal, command, record_denial
 from workspaces.canonical import plain
-from workspaces.commands import approval as generic
+from workspaces.commands import approval as requests
 from workspaces.models import Approval, NotFound
 from workspaces.queries.decider import FALLEN
 from workspaces.verbs import Verb
@@ -65,20 +65,16 @@ def _decide(
     event: Draft, *, actor: Actor, approval: Approval, approves: bool, comment: str, seen_hash: str, is_alone: bool
 ) -> tuple[Approval, tuple[Certificate, Verdict] | None]:
     lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person approves.")
+    asked, person = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
     if asked.subject_type != "run":
         raise NotFound("run")
     run = Run.objects.select_for_update(no_key=True).get(pk=asked.subject_id)
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
-    if approves and not rights_of(Actor.of(run.requested_by), scope.current_id()).allows(Permission.LAUNCH_RUN, Kind.RUN):
-        raise Refusal(f"{run.requested_by.label} may no longer launch runs here. Refuse the request, or give the right back first.")
+    if approves:
+        requests.demand_still(run.requested_by, Permission.LAUNCH_RUN, Kind.RUN, "launch runs")
     prepared = thaw(run)
     event.details["run"] = run.name
     before_vote, named = transaction.savepoint(), list(event.subjects)
-    status = generic.record_vote(
+    status = requests.record_vote(
         event,
         approval=asked,
         actor=actor,
@@ -95,9 +91,9 @@ def _decide(
             transaction.savepoint_rollback(before_vote)
             event.subjects[:], event.verb, event.about = named, Verb.LAUNCH_REFUSED, run
             event.details = {"run": run.name, "limits": plain(verdict.as_json())}
-            return asked, (certify(event, facts, verdict, prepared, asked_by=actor.user), verdict)
+            return asked, (certify(event, facts, verdict, prepared, asked_by=person), verdict)
         event.changing(run)
-        run.certificate = certify(event, facts, verdict, prepared, asked_by=actor.user)
+        run.certificate = certify(event, facts, verdict, prepared, asked_by=person)
         run.save(update_fields=["certificate"])
         admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
     elif status in (Approval.Status.REFUSED, Approval.Status.VOID):
@@ -112,7 +108,7 @@ def expire_approval(event: Draft, *, actor: Actor, approval: Approval) -> None:
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if asked.status != Approval.Status.PENDING:
         raise Refusal("It was decided meanwhile.")
-    generic.expire(event, approval=asked)
+    requests.expire(event, approval=asked)
     kind = asked_kinds().get(asked.subject_type)
     if kind is not None:
         kind.end(event, asked, Approval.Status.EXPIRED, "Nobody decided on it in time.")
@@ -132,7 +128,7 @@ def withdraw_approval(event: Draft, *, actor: Actor, approval: Approval, reason:
     event.reason = reason.strip()[:1000]
     if not event.reason:
         raise Refusal("Say why; those who were asked will read it.", field="reason")
-    generic.withdraw(event, asked, event.reason)
+    requests.withdraw(event, asked, event.reason)
     kind = asked_kinds().get(asked.subject_type)
     if kind is not None:
         kind.end(event, asked, Approval.Status.WITHDRAWN, f"{asked.requested_by.label} asks for it no more: {event.reason}")

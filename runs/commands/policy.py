@@ -68,9 +68,9 @@ def _propose(event: Draft, *, actor: Actor, policy: Policy, document: Any, reaso
     read = _read(policy, document)
     if seen.faults:
         raise Refusal(*seen.faults, field="document")
-    if expressions_of(read) and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE):
+    if expressions_of(read) and not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE, Kind.WORKSPACE):
         raise Denied(
-            Permission.MANAGE_WORKSPACE, Kind.POLICY
+            Permission.MANAGE_WORKSPACE, Kind.WORKSPACE
         )  # the long tail of what a policy may ask is for those who look after the workspace
     last = policy.versions.order_by("-number").first()
     acting = policy.versions.filter(status=Status.ACTIVE).first()
@@ -112,14 +112,11 @@ def decide_policy(
 ) -> Approval:
     """Approve or refuse a version. Approved, it takes the place of the one that acts; what that one launched goes on."""
     lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person approves.")
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    asked, person = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
     version = _locked_version(asked.subject_id)
     event.details |= {"policy": version.policy.slug, "version": version.number}
     if approves:
+        requests.demand_still(version.proposed_by, Permission.PROPOSE_POLICY, Kind.POLICY, "propose policies")
         _hold_against_the_rest(version)
     status = requests.record_vote(
         event,
@@ -132,9 +129,9 @@ def decide_policy(
         is_alone=is_alone,
     )
     if status == Approval.Status.APPROVED:
-        _let_act(event, version, actor.user)
+        _let_act(event, version, person)
     elif status == Approval.Status.REFUSED:
-        event.change(version, status=Status.REFUSED, decided_by=actor.user, decided_at=timezone.now(), ended_at=timezone.now())
+        event.change(version, status=Status.REFUSED, decided_by=person, decided_at=timezone.now(), ended_at=timezone.now())
     elif status == Approval.Status.VOID:
         event.change(version, status=Status.WITHDRAWN, ended_at=timezone.now())
     return asked

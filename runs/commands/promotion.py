@@ -16,8 +16,8 @@ from runs.eligibility import Fact, in_the_way, is_eligible
 from runs.models import Artifact, Decision, Promotion
 from runs.queries.reading import read_back
 from runs.statement import Promoted, Rested, policy, statement
-from workspaces import dsse, ids, scope
-from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces import dsse, ids
+from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command, row_hash
 from workspaces.canonical import digest
@@ -139,15 +139,11 @@ def _decide(
     is_alone: bool,
 ) -> Approval:
     lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person approves.")
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    asked, person = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
     promotion = _locked(asked.subject_id)
     event.details |= {"promotion": promotion.label, "artifact": _title(promotion.artifact)}
-    if approves and not rights_of(Actor.of(promotion.requested_by), scope.current_id()).allows(Permission.PROMOTE, Kind.ARTIFACT):
-        raise Refusal(f"{promotion.requested_by.label} may no longer promote here. Refuse the request, or give the right back first.")
+    if approves:
+        requests.demand_still(promotion.requested_by, Permission.PROMOTE, Kind.ARTIFACT, "promote")
     wanted = reviewers_wanted(decision) if approves and decision is not None else 0
     if wanted > asked.quorum and asked.status == Approval.Status.PENDING:
         event.change(asked, quorum=wanted)  # rules of the site that came meanwhile bind what waits
@@ -166,12 +162,12 @@ def _decide(
         is_alone=is_alone,
     )
     if status == Approval.Status.APPROVED and found is not None:
-        _promote(event, promotion, asked, found, decided_by=actor.user)
+        _promote(event, promotion, asked, found, decided_by=person)
     elif status == Approval.Status.VOID and found is not None:
         changed = in_the_way([*found.facts, *found.shut]) or ["What stands under the name, or a check, is not what it was."]
         end_proposal(event, promotion.pk, "It is not what was put forward any more. " + " ".join(changed))
     elif status == Approval.Status.REFUSED:
-        end_proposal(event, promotion.pk, comment, decided_by=actor.user)
+        end_proposal(event, promotion.pk, comment, decided_by=person)
     return asked
 
 

@@ -83,11 +83,9 @@ def decide_priority(
 ) -> Approval:
     """Decide on a priority above the limit. Void where the run has left the queue, or has another priority by now."""
     workspace = lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person approves.")
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    asked, _ = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
+    if approves:
+        requests.demand_still(asked.requested_by, Permission.MANAGE_QUEUE, Kind.RUN, "move runs in the queue")
     run = Run.objects.select_for_update(no_key=True).get(pk=asked.subject_id)
     item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     event.details["run"] = run.name

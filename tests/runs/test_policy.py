@@ -249,6 +249,20 @@ def test_a_policy_acts_under_the_rights_that_its_proposer_has_at_that_moment(lab
         assert "Its last decision failed" in row.trouble
 
 
+def test_whoever_may_propose_no_more_is_not_approved_either(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        researcher = make_member(laboratory.workspace, "researcher")
+        policy = create_policy(actor=researcher, slug="next-sweep", name="Next sweep")
+        version = propose_version(actor=researcher, policy=policy, document=DOCUMENT, reason="Search")
+        request = Approval.objects.get(subject_id=version.pk)
+        assert researcher.user is not None
+        remove_member(actor=laboratory.owner, member=Membership.objects.get(user=researcher.user).public_id)
+        with pytest.raises(Refusal, match="may no longer propose policies here"):
+            decide_approval(actor=laboratory.owner, approval=request, approves=True, seen_hash=request.content_hash)
+        decide_approval(actor=laboratory.owner, approval=request, approves=False, comment="Gone", seen_hash=request.content_hash)
+        assert PolicyVersion.objects.get().status == "refused"
+
+
 def test_pausing_leaves_out_what_happens_meanwhile(laboratory: Laboratory) -> None:
     with laboratory.opened():
         policy = approved(laboratory, DOCUMENT | {"trigger": {"on": "run_ended"}, "conditions": [], "limits": {"decisions": 50}})

@@ -12,16 +12,21 @@ from labsite.owner import as_owner
 from runs.checks.policy_facts import facts_for
 from runs.commands.decision import decide_now, record_asked
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
+from runs.commands.withdrawal import withdraw
 from runs.jobs.decide import decide_policies
 from runs.models import Decision, PolicyVersion, Run, Sweep
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import Cause, Facts
 from runs.policy.starters import STARTERS
+from runs.queries.withdrawal import find_subject
 from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.test_policy import DOCUMENT, LEARNER, approved, approver, tick
 from workspaces.audit import Refusal
+from workspaces.commands.blob import receive_file
+from workspaces.commands.dataset import import_dataset_version
+from workspaces.models import DatasetVersion
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,6 +97,20 @@ def test_a_form_that_is_sent_twice_asks_once(laboratory: Laboratory) -> None:
     assert answers[0]["Location"] == answers[1]["Location"]
     with laboratory.opened():
         assert Decision.objects.count() == 1
+
+
+def test_a_policy_reads_the_newest_version_that_nobody_has_withdrawn(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT | {"conditions": []})
+        [version] = policy.versions.all()
+        cause, read = Cause("person", uuid.uuid4(), "Ada"), read_policy(version.document)
+        [first] = DatasetVersion.objects.filter(dataset__slug="table")
+        files = [receive_file("table.csv", [b"other,rows\n1,2\n"])]
+        second = import_dataset_version(actor=laboratory.owner, dataset=first.dataset, role="train", files=files)
+        assert facts_for(version, read, cause, timezone.now()).datasets[0]["id"] == second.pk.hex
+        node, label = find_subject("dataset_version", second.public_id)
+        withdraw(actor=laboratory.owner, subject=node, label=label, reason="Mislabelled")
+        assert facts_for(version, read, cause, timezone.now()).datasets[0]["id"] == first.pk.hex
 
 
 def test_what_a_sweep_has_still_to_launch_counts_as_spent(laboratory: Laboratory) -> None:

@@ -22,9 +22,10 @@ from tests.runs.attempts import WAITS, until
 from workspaces.access import Actor, Role
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.limit import set_limit
+from workspaces.commands.member import remove_member
 from workspaces.commands.pool import bind_pool, open_pool, unbind_pool
 from workspaces.ids import uuid7
-from workspaces.models import Approval, AuditEvent, EventSubject, LedgerAccount, Limit, Notification, Pool, Unit
+from workspaces.models import Approval, AuditEvent, EventSubject, LedgerAccount, Limit, Membership, Notification, Pool, Unit
 from workspaces.units import MS_PER_HOUR
 from workspaces.verbs import Verb
 
@@ -118,6 +119,17 @@ def test_a_priority_above_the_limit_waits_for_another_person(lab: Laboratory) ->
         assert set_priority(actor=operator, run=second, priority=40, reason="Enough") is None, "lowering needs nobody"
         again = set_priority(actor=operator, run=second, priority=60, reason="No, it does")
         assert again is not None, "raising it anew needs an approver anew"
+
+
+def test_a_priority_that_was_asked_for_by_somebody_who_has_left_is_not_given(lab: Laboratory) -> None:
+    with lab.opened():
+        operator, approver = people(lab)
+        asked = set_priority(actor=operator, run=launch(lab), priority=51, reason="A deadline")
+        assert asked is not None
+        assert operator.user is not None
+        remove_member(actor=lab.owner, member=Membership.objects.get(user=operator.user).public_id)
+        with pytest.raises(Refusal, match="may no longer move runs in the queue here"):
+            decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
 
 
 def test_an_approval_of_a_priority_is_void_once_the_run_goes(lab: Laboratory) -> None:

@@ -31,6 +31,23 @@ ENDED = {
 }
 
 
+def taken_up(approval: Approval, *, actor: Actor, seen_hash: str) -> tuple[Approval, User]:
+    """The request, locked, and the person who is about to decide on it. Raises Refusal where that is no person, or has seen
+    another content than it has."""
+    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
+    if actor.user is None:
+        raise Refusal("Only a person approves.")
+    if seen_hash != asked.content_hash:
+        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
+    return asked, actor.user
+
+
+def demand_still(person: User, permission: Permission, kind: Kind, doing: str) -> None:
+    """Whoever asked may still do it: an approval lets somebody go on, and gives nobody a right. Raises Refusal."""
+    if not rights_of(Actor.of(person), scope.current_id()).allows(permission, kind):
+        raise Refusal(f"{person.label} may no longer {doing} here. Refuse the request, or give the right back first.")
+
+
 def ask(
     event: Draft,
     *,

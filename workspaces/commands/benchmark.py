@@ -110,7 +110,7 @@ def _is_looser(newest: Contract, runs_per_person: int | None, period: str) -> bo
 
 
 def _may_loosen(actor: Actor) -> bool:
-    return rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE)
+    return rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE, Kind.WORKSPACE)
 
 
 def _publish(
@@ -148,7 +148,7 @@ def _publish(
     gone = withdrawals_on("dataset_version", holdout.pk) if holdout is not None else []
     if gone:
         raise Refusal(f"{gone[0].subject_label}, which the holdout rests on, was withdrawn: {gone[0].reason}", field="holdout")
-    if accepts_no_isolation_reason and not rights_of(actor, scope.current_id()).allows(Permission.TRANSFER):
+    if accepts_no_isolation_reason and not rights_of(actor, scope.current_id()).allows(Permission.TRANSFER, Kind.WORKSPACE):
         raise Refusal(
             "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"
         )

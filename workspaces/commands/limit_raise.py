@@ -10,8 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from workspaces import scope
-from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest
@@ -95,13 +94,9 @@ def decide_raise(
 ) -> Approval:
     """Approve or refuse. Approved, it is the larger one, in the window that is open too; void where it is not what it was when that was asked."""
     lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person approves.")
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before deciding.")
-    if approves and not rights_of(Actor.of(asked.requested_by), scope.current_id()).allows(Permission.MANAGE_BUDGET, Kind.BUDGET):
-        raise Refusal(f"{asked.requested_by.label} may no longer change limits here. Refuse the request, or give the right back first.")
+    asked, _ = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
+    if approves:
+        requests.demand_still(asked.requested_by, Permission.MANAGE_BUDGET, Kind.BUDGET, "change limits")
     limit = _locked(asked.subject_id)
     wanted = asked.content["wanted"]
     now = _exactly(limit, wanted["amount"], wanted["thresholds"]) if limit is not None else {"amount_now": None}
