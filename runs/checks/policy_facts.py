@@ -64,6 +64,7 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
         at=now.isoformat(),
         cause={"on": policy.on, "type": cause.type, "id": cause.id.hex, "label": cause.label, **_how_it_ended(cause)},
         left_gpu_ms=min((row.free for row in week), default=None),
+        week_gpu_ms=min((row.amount for row in week), default=None),
         waiting_runs=QueueItem.objects.count(),
         problems=tuple(problems),
         site=site,

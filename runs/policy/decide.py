@@ -139,10 +139,14 @@ def _within(policy: Policy, facts: Facts, checks: tuple[Fact, ...], words: str, 
     """What it asks for together must fit into the policy's own limits."""
     count = sum(candidate.is_chosen for candidate in candidates) * seeds_of(policy)
     gpu_ms = count * facts.gpu_ms_each if facts.gpu_ms_each is not None else None
-    for name, spent, span in (("gpu_hours", facts.spent_gpu_ms, "in all"), ("gpu_hours_a_week", facts.spent_week_gpu_ms, "this week")):
-        if name not in policy.limits:
-            continue
-        allowed = round(policy.limits[name] * MS_PER_HOUR)
+    limits = {name: round(policy.limits[name] * MS_PER_HOUR) for name in ("gpu_hours", "gpu_hours_a_week") if name in policy.limits}
+    if (share := policy.limits.get("budget_share_percent")) is not None:
+        if facts.week_gpu_ms is None:
+            over = f"It may use {share:g} % of the week's GPU hours, of which no hard limit is set, so nobody can say how many those are."
+            return Decided(Outcome.LIMITED, over, checks, candidates, gpu_ms)
+        limits["budget_share_percent"] = int(facts.week_gpu_ms * share / 100)
+    for name, allowed in limits.items():
+        spent, span = (facts.spent_gpu_ms, "in all") if name == "gpu_hours" else (facts.spent_week_gpu_ms, "this week")
         if gpu_ms is None or spent + gpu_ms > allowed:
             asked = gpu_time(gpu_ms) if gpu_ms is not None else "an amount nobody can foresee"
             over = f"It may use {gpu_time(allowed)} {span}, has used {gpu_time(spent)}, and would ask for {asked}."

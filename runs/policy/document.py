@@ -94,6 +94,8 @@ LIMITS: dict[str, Any] = {
     "decisions": WHOLE,
     "gpu_hours": HOURS,
     "gpu_hours_a_week": HOURS,
+    "budget_share_percent": {"type": "number", "exclusiveMinimum": 0, "maximum": 100},  # of the week's hard limit of GPU hours
+    "runs_at_once": WHOLE,
     "failures": WHOLE,
 }
 

@@ -45,7 +45,8 @@ class Facts:
     """Amounts in GPU milliseconds; instants as ISO 8601 with their offset. None: nobody could tell, which no check takes for yes.
 
     `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
-    that asks about others finds none. `left_gpu_ms` is what the week's smallest hard limit leaves, `gpu_ms_each` what one launch reserves at most.
+    that asks about others finds none. `week_gpu_ms` is the week's smallest hard
+    limit, `left_gpu_ms` what that leaves, `gpu_ms_each` what one launch reserves at most.
     `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by the name of a
     check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave on the rest.
     `site`: the rules of the installation that held (`version`, `document`) and how often the policy acted in 24 hours (`acted_lately`); empty where
@@ -62,6 +63,7 @@ class Facts:
     spent_gpu_ms: int = 0
     spent_week_gpu_ms: int = 0
     left_gpu_ms: int | None = None
+    week_gpu_ms: int | None = None
     gpu_ms_each: int | None = None
     waiting_runs: int | None = None
     direction: str = "maximize"

@@ -187,7 +187,7 @@ def test_the_place_in_a_promotions_check_and_the_best_of_a_policy_are_the_rows(l
     assert "rank 1 of 2" in _place(contract(), evaluations["rate steady seed 1"])
     assert "had no rank" in _place(contract(), evaluations["rate lost seed 1"])
     run = Run.objects.select_related("agent", "benchmark").all()[0]
-    policy = cast(Policy, SimpleNamespace(action={"agent": run.agent.slug, "benchmark": run.benchmark.slug}))
+    policy = cast(Policy, SimpleNamespace(does="launch_run", action={"agent": run.agent.slug, "benchmark": run.benchmark.slug}))
     assert _results(policy)["best"] == pytest.approx(0.81)
 
 

@@ -12,6 +12,7 @@ from labsite.owner import as_owner
 from runs.checks.policy_facts import facts_for
 from runs.commands.decision import decide_now, record_asked
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
+from runs.commands.run import cancel_run
 from runs.commands.withdrawal import withdraw
 from runs.jobs.decide import decide_policies
 from runs.models import Decision, PolicyVersion, Run, Sweep
@@ -111,6 +112,22 @@ def test_a_policy_reads_the_newest_version_that_nobody_has_withdrawn(laboratory:
         node, label = find_subject("dataset_version", second.public_id)
         withdraw(actor=laboratory.owner, subject=node, label=label, reason="Mislabelled")
         assert facts_for(version, read, cause, timezone.now()).datasets[0]["id"] == first.pk.hex
+
+
+def test_no_more_runs_of_a_policy_are_under_way_than_it_may_have_at_once(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        decide_now(
+            actor=laboratory.owner,
+            policy=approved(laboratory, DOCUMENT | {"limits": {"runs_at_once": 3, "decisions": 5}, "conditions": []}),
+        )
+    tick(laboratory)
+    with laboratory.opened():
+        assert Run.objects.count() == 3, "of 4"
+        cancel_run(actor=laboratory.owner, run=Run.objects.earliest("number"))
+    tick(laboratory)
+    with laboratory.opened():
+        assert Run.objects.count() == 4
+        assert Run.objects.exclude(status="cancelled").count() == 3
 
 
 def test_what_a_sweep_has_still_to_launch_counts_as_spent(laboratory: Laboratory) -> None:

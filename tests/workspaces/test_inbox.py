@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 import runs.approvals
+import workspaces.approvals
 from tests.factories import make_workspace
 from tests.factories_approvals import CONTENTS, fill_inbox
 from tests.factories_pages import client_of
@@ -77,8 +78,9 @@ def test_mine_to_decide_leaves_out_what_one_has_decided_on() -> None:
 
 
 def test_a_file_is_a_kind() -> None:
-    files = {module.name for module in pkgutil.iter_modules(runs.approvals.__path__)}
-    named = {importlib.import_module(f"runs.approvals.{name}").KIND.name for name in files}
+    packages = (runs.approvals, workspaces.approvals)
+    files = [f"{package.__name__}.{module.name}" for package in packages for module in pkgutil.iter_modules(package.__path__)]
+    named = {importlib.import_module(file).KIND.name for file in files}
     assert set(asked_kinds()) == named
     assert len(named) == len(files)
 
