@@ -27,7 +27,7 @@ from tests.runs.pools.ssh_host import AS_ROOT, SSHHost
 ENVIRONMENT = Path(os.path.realpath(REPOSITORY / ".venv-ray"))
 ADDRESS = "127.0.0.2"  # 127.0.0.1 would silently be replaced by the address of the network card
 START_SECONDS = 60
-STARTS = 3
+STARTS = 5
 CPUS, GPUS = 4, 2
 PORTS = (
     "dashboard-port", "port", "ray-client-server-port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port"
