@@ -20,6 +20,8 @@ class Race:
         with self._ground.looking():
             self._reserved = self._balance("reserved")
             amount = self._balance("reserved") + self._balance("spent") + launches * HOUR
+            if Limit.objects.filter(unit=Unit.GPU_MS, window=Limit.Window.WEEK, mode=Limit.Mode.STOP, amount=amount).exists():
+                return
             set_limit(
                 actor=self._ground.laboratory.owner, unit=Unit.GPU_MS, window=Limit.Window.WEEK, amount=amount, mode=Limit.Mode.STOP,
                 reason="room for the next round",
