@@ -5,13 +5,10 @@ between, or runs twice, decides nothing twice and launches nothing twice.
 """
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timedelta
 
-import structlog
 from django.utils import timezone
-from rq.timeouts import BaseTimeoutException
 
 from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
@@ -22,6 +19,7 @@ from runs.commands.sweep import create_sweep
 from runs.eligibility import Verdict
 from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
+from runs.jobs.apart import apart
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
 from runs.models import Artifact, Decision, MemoryEntry, PolicyVersion, Promotion, Run
@@ -39,8 +37,6 @@ from workspaces.models import Approval, NotFound, Notification
 from workspaces.queries.workspace import is_archived
 from workspaces.thresholds import stewards
 
-log = structlog.get_logger(__name__)
-
 PATIENCE = timedelta(minutes=10)
 STALE = timedelta(days=1)  # what was decided so long ago and never done is not done any more
 AT_ONCE = 20  # causes of one policy in one look; the bell is rung again for the rest
@@ -51,24 +47,13 @@ def decide_policies(actor: Actor, subject: uuid.UUID) -> None:
     if is_archived():
         return
     for version in acting_versions():
-        with _apart("policy could not be asked", version=version.pk.hex):
+        with apart("policy", version=version.pk.hex):
             ask(actor, version, timezone.now())
     for decision in (
         Decision.objects.filter(status=Decision.Status.ACTING).select_related("policy", "version__proposed_by").order_by("created_at")
     ):
-        with _apart("decision could not be carried out", decision=decision.pk.hex), suppress(Refusal):  # carried out meanwhile
+        with apart("decision", decision=decision.pk.hex), suppress(Refusal):  # carried out meanwhile
             carry_out(actor, decision)
-
-
-@contextmanager
-def _apart(words: str, **what: str) -> Iterator[None]:
-    """One bad row keeps no other from its turn."""
-    try:
-        yield
-    except BaseTimeoutException:
-        raise
-    except Exception:
-        log.exception(words, **what)
 
 
 def ask(actor: Actor, version: PolicyVersion, now: datetime) -> None:
