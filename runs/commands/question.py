@@ -60,11 +60,7 @@ def decide_question(
 ) -> Approval:  # fmt: skip
     """Answer, or decline to with a comment. Policies that wait for an answer are asked about it. Void where the version that asked acts no more."""
     lock_ledger()
-    asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
-    if actor.user is None:
-        raise Refusal("Only a person answers.")
-    if seen_hash != asked.content_hash:
-        raise Refusal("What is asked has changed since you looked; read it again before you answer.")
+    asked, _ = requests.taken_up(approval, actor=actor, seen_hash=seen_hash)
     decision = Decision.objects.select_related("policy", "version").get(pk=asked.subject_id)
     now = content_of(decision, Policy.objects.select_for_update(no_key=True).get(pk=decision.policy_id))
     said = _answer(now["choices"], answer) if approves else ""

@@ -36,7 +36,7 @@ def taken_up(approval: Approval, *, actor: Actor, seen_hash: str) -> tuple[Appro
     another content than it has."""
     asked = Approval.objects.select_for_update(no_key=True).get(pk=approval.pk)
     if actor.user is None:
-        raise Refusal("Only a person approves.")
+        raise Refusal("Only a person decides.")
     if seen_hash != asked.content_hash:
         raise Refusal("What is asked has changed since you looked; read it again before deciding.")
     return asked, actor.user
