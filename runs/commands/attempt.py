@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -32,7 +32,6 @@ from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
 FIRST_FENCE = 1  # of the lease that whoever claims a run has of its attempt
-FREED = {"lease_until": None, "lease_holder": "", "lease_fence": F("lease_fence") + 1}  # whoever held it so far has nothing more to say
 
 
 class NotYet(Refusal):

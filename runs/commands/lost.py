@@ -2,11 +2,10 @@
 
 from datetime import timedelta
 
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs import queue
-from runs.commands.attempt import FREED, close, locked
+from runs.commands.attempt import close, locked
 from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, Run, Watch
@@ -51,9 +50,9 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
         code=None, signal=None, started_at=started_at.timestamp(), ended_at=ended_at.timestamp(), reason="launcher_lost",
         peak_memory_bytes=None, cpu_seconds=None,
     )  # fmt: skip
-    close(event, held, ended, AttemptStatus.LOST)
+    close(event, held, ended, AttemptStatus.LOST, is_left=True)
     # What it leaves there is not thrown away: collected once the pool answers again (`kept_back`).
-    Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT, collecting_since=Now(), collect_tries=0, **FREED)
+    Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
     words = f"{actor.label} declared it lost, its pool did not answer; its program may still run there until its wall limit. Why: {reason}"
     status = RunStatus.CANCELLED if run.status == RunStatus.CANCELLING else RunStatus.LOST
     end(event, run=run, status=status, reason_code="declared_lost", reason=words)
