@@ -16,7 +16,7 @@ from runs.policy.document import BadPolicy, read_policy
 from runs.policy.document import Policy as Document
 from runs.queries.policy import MOST_WAITED_FOR, Preview, preview
 from runs.queries.policy_conflicts import conflict_faults
-from runs.queries.policy_names import standing_faults
+from runs.queries.policy_names import faults_beside
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -207,7 +207,7 @@ def _read(policy: Policy, document: Any) -> Document:
         read = read_policy(document)
     except BadPolicy as fault:
         raise Refusal(*fault.faults, field="document") from fault
-    if faults := standing_faults(policy, read):
+    if faults := faults_beside(policy, read):
         raise Refusal(*faults, field="document")
     return read
 

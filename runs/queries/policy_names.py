@@ -37,15 +37,15 @@ def name_faults(policy: Policy) -> list[str]:
 
 
 def standing_faults(row: PolicyRow, policy: Policy) -> list[str]:
-    """What only the workspace can say of a document that was taken: names that nothing bears, expressions that are none, and where the policy is
-    narrowed to a benchmark an action on another, and what it would do to other policies or to itself."""
-    return [
-        *name_faults(policy),
-        *results_faults(policy),
-        *narrowing_faults(row, policy),
-        *conflict_faults(row, policy),
-        *expression_faults(policy),
-    ]
+    """What only the workspace can say of a document that was taken: what `faults_beside` says, and expressions that are none. These ask a process,
+    which nobody should do under a lock."""
+    return [*faults_beside(row, policy), *expression_faults(policy)]
+
+
+def faults_beside(row: PolicyRow, policy: Policy) -> list[str]:
+    """Names that nothing bears, checks that nobody could answer, where the policy is narrowed to a benchmark an action on another, and what it
+    would do to other policies or to itself: all that may have come to be since somebody looked."""
+    return [*name_faults(policy), *results_faults(policy), *narrowing_faults(row, policy), *conflict_faults(row, policy)]
 
 
 def narrowing_faults(row: PolicyRow, policy: Policy) -> list[str]:
