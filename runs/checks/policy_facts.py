@@ -106,12 +106,10 @@ def _history(version: PolicyVersion, week_starts: datetime) -> dict[str, Any]:
     is_open = ~Q(status__in=sorted(TERMINAL))
     sums = runs.aggregate(all=Sum(USED_GPU_MS), week=Sum(USED_GPU_MS, filter=Q(created_at__gte=week_starts)))
     sweeps = Sweep.objects.filter(decision__policy=version.policy_id)
+    running = list(sweeps.filter(status=Sweep.Status.RUNNING).annotate(launched=Count("runs")))
     # What a sweep has still to launch is as good as spent: it goes on by itself.
-    ahead = sum(
-        (row.members - row.launched) * row.gpu_ms_each
-        for row in sweeps.filter(status=Sweep.Status.RUNNING).annotate(launched=Count("runs"))
-    )
-    open_sweeps = set(sweeps.filter(status=Sweep.Status.RUNNING).values_list("pk", flat=True))
+    ahead = sum((row.members - row.launched) * row.gpu_ms_each for row in running)
+    open_sweeps = {row.pk for row in running}
     open_sweeps |= set(runs.filter(is_open).values_list("sweep", flat=True))
     acting = Decision.objects.filter(policy=version.policy_id, status=Decision.Status.ACTING, sweeps=None).count()
     return {
