@@ -9,12 +9,8 @@ from typing import Any
 from runs.policy.document import Policy
 
 Named = Mapping[str, Policy]  # short name of a policy -> what its acting version says
-BOUNDS = (
-    "decisions",
-    "gpu_hours",
-    "gpu_hours_a_week",
-    "budget_share_percent",
-)  # limits that end a circle, or let it go round only so often
+# Limits that end a circle, or let it go round only so often.
+BOUNDS = ("decisions", "gpu_hours", "gpu_hours_a_week", "budget_share_percent")
 SAME = ("agent", "benchmark", "inputs", "parameters")  # of a launch: what makes it the same one
 STARTED_BY = {
     # Runs make datasets grow and write memory; what of it, nobody says beforehand.

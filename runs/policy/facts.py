@@ -45,10 +45,9 @@ class Facts:
     """Amounts in GPU milliseconds; instants as ISO 8601 with their offset. None: nobody could tell, which no check takes for yes.
 
     `candidate` is what would be promoted, `standing` what stands under that name. `of` says which agent and benchmark `results` are of; a document
-    that asks about others finds none. `week_gpu_ms` is the week's smallest hard
-    limit, `left_gpu_ms` what that leaves, `gpu_ms_each` what one launch reserves at most.
-    `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by the name of a
-    check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave on the rest.
+    that asks about others finds none. `week_gpu_ms` is the week's smallest hard limit, `left_gpu_ms` what that leaves, `gpu_ms_each` what one launch
+    reserves at most. `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by
+    the name of a check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave.
     `site`: the rules of the installation that held (`version`, `document`) and how often the policy acted in 24 hours (`acted_lately`); empty where
     there were none.
     """

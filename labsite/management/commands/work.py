@@ -15,9 +15,9 @@ from rq.serializers import JSONSerializer
 from runs.jobs import lanes
 
 LAST_SECONDS = 10.0
+AUTOGROUP = Path("/proc/self/autogroup")
 # Packing an archive lets all else go first, with a ninth of its share. Nobody else does: who settles holds the ledger's lock while he waits for the
 # processor, and then keeps all waiting that go before him.
-AUTOGROUP = Path("/proc/self/autogroup")
 NICENESS = {"export": 10}
 
 
