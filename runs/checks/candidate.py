@@ -1,16 +1,20 @@
 """What the checks look at: an artifact that is put forward under a name, with the score it is judged by and what stands under that name now."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.db.models import F, Q, QuerySet
 
 from runs.models import Artifact, Evaluation, Promotion, Run
+from runs.queries.lineage import Lineage, Node, Way, walk
+from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.standing import standing as scores_that_stand
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """`read` is the SHA-256 of its file as it was read back just now; empty where the store has no such file, None where nobody has read it yet."""
 
@@ -27,6 +31,16 @@ class Candidate:
     def run(self) -> Run:
         run: Run = self.artifact.run
         return run
+
+    @cached_property
+    def made_of(self) -> Lineage:
+        """Everything that went into it, however far back; walked once for all checks that ask."""
+        return made_of([Node(NodeKind.ARTIFACT, self.artifact.pk)])
+
+
+def made_of(starts: Sequence[Node]) -> Lineage:
+    """Everything that went into these, however far back: what every check of a chain looks at, a gate's as a promotion's."""
+    return walk(starts, Way.UP, along=CONTENT)
 
 
 def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> Candidate:

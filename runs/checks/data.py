@@ -1,11 +1,11 @@
 """Checks of what the making run has read: licences, what may leave, and that nothing was read unsaid."""
 
 from runs.checks.candidate import Candidate
-from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, made_of, runs_in, undeclared_by, versions_in
+from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, runs_in, undeclared_by, versions_in
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Run, RunInput
 from runs.queries.egress import strictest_read_by
-from runs.queries.lineage import Lineage, Node
+from runs.queries.lineage import Lineage
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.trace_gaps import lost_inputs
 from runs.queries.verdict import State, verdicts_of
@@ -21,7 +21,7 @@ TOO_MUCH = "It rests on more than can be looked at."
 def licences_known(candidate: Candidate) -> Fact:
     """Has every dataset version that it was made of, however far back, a licence that SPDX can name? The gate of a policy asks the same chain."""
     name, required = "Licence of its data", "an SPDX expression for each dataset"
-    reached = _made_of(candidate)
+    reached = candidate.made_of
     versions = versions_in(reached)
     if not reached.is_whole or len(versions) > MOST_DATASETS:
         return Fact("licence", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH)
@@ -51,7 +51,7 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
     """Could it, and each run behind it, read only what it named, and is each link on record down to the sources? Where nothing kept a run apart,
     nobody can tell, unless an owner answers for that; a chain that has lost a link leads nowhere. The gate of a policy asks the same chain."""
     name, required = "Inputs declared", "no run behind it could read anything else"
-    reached = _made_of(candidate)
+    reached = candidate.made_of
     lost = _lost(reached)
     if lost is not None:
         return lost
@@ -75,10 +75,6 @@ def nothing_unsaid(candidate: Candidate) -> Fact:
     return Fact("inputs", name, Verdict.PASS, observed, required, words or "It was made by runs that name what they read.", evidence)
 
 
-def _made_of(candidate: Candidate) -> Lineage:
-    return made_of([Node(NodeKind.ARTIFACT, candidate.artifact.pk)])
-
-
 def _lost(reached: Lineage) -> Fact | None:
     """What stands in the way where a run behind it was frozen with an input of which no row is left."""
     lost = lost_inputs(reached.of(NodeKind.RUN))
@@ -95,7 +91,7 @@ def _lost(reached: Lineage) -> Fact | None:
 def nothing_held_out(candidate: Candidate) -> Fact:
     """Is all data that it was made of, however far back, checked against the holdouts here and clean, or called so by a person?"""
     name, required = "Trained on no holdout", "each version clean"
-    reached = _made_of(candidate)
+    reached = candidate.made_of
     versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).exclude(role=DatasetVersion.Role.HOLDOUT)
     rows = list(versions.select_related("dataset").order_by("dataset__slug", "number"))
     if not reached.is_whole:

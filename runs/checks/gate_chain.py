@@ -4,12 +4,12 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runs.checks.candidate import Candidate
+from runs.checks.candidate import Candidate, made_of
 from runs.models import Promotion, Run, UndeclaredInput
 from runs.policy.document import Policy
 from runs.policy.gates import CLASSES, NAMED, REVIEW
-from runs.queries.lineage import Lineage, Node, Way, walk
-from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.lineage import Lineage, Node
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.verdict import verdicts_of
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -38,11 +38,6 @@ def chain_for(checks: Iterable[Mapping[str, Any]], starts: Sequence[Node]) -> di
             "undeclared": undeclared_by(runs),
         }
     }
-
-
-def made_of(starts: Sequence[Node]) -> Lineage:
-    """Everything that went into these, however far back: what every check of a chain looks at, a gate's as a promotion's."""
-    return walk(starts, Way.UP, along=CONTENT)
 
 
 def versions_in(reached: Lineage) -> list[DatasetVersion]:

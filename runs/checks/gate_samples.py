@@ -15,8 +15,7 @@ from runs.lifecycle import RunStatus
 from runs.models import Artifact, Evaluation, Run
 from runs.policy.measured import BINS, key_of
 from runs.policy.sequential import OUTCOMES
-from runs.queries.lineage import Node, Way, walk
-from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.lineage_edges import NodeKind
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
 from workspaces.audit import Refusal
@@ -123,7 +122,7 @@ def _calibration(score: Evaluation) -> dict[str, Any]:
 
 def _newest_of(agent: Agent, candidate: Candidate, contract: Contract) -> Evaluation | None:
     """The newest score among what this agent made and the candidate was made of: its own teacher, not somebody's."""
-    reached = walk([Node(NodeKind.ARTIFACT, candidate.artifact.pk)], Way.UP, along=CONTENT)
+    reached = candidate.made_of
     made = Artifact.objects.filter(pk__in=reached.of(NodeKind.ARTIFACT), run__agent=agent, deleted_at=None).exclude(
         pk=candidate.artifact.pk
     )
