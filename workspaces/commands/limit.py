@@ -12,6 +12,7 @@ from workspaces.commands import approval as requests
 from workspaces.ledger import begin_month
 from workspaces.models import Limit, NotFound, Unit
 from workspaces.queries.approval_rule import rule_of
+from workspaces.reasons import because
 from workspaces.standings import CALENDAR, amount_words, name_of
 from workspaces.thresholds import note_crossings
 from workspaces.verbs import Verb
@@ -57,7 +58,7 @@ def set_limit(
     elif limit.amount == amount and marks in (None, limit.thresholds):
         raise Refusal(f"{name_of(unit, window)}: the limit is {amount_words(amount, unit)} already.", field="amount")
     else:
-        why(reason, "Say why the limit changes; it stands in the record.")
+        because(reason, "Say why the limit changes; it stands in the record.")
         if wants_approval(limit, amount):
             raise Refusal(NEEDS_ANOTHER, field="amount")
         change(event, limit, amount, marks)
@@ -74,7 +75,7 @@ def remove_limit(event: Draft, *, actor: Actor, unit: str, window: str, mode: st
     limit = Limit.objects.select_for_update(no_key=True).filter(unit=unit, window=window, mode=mode).first()
     if limit is None:
         raise NotFound("limit")
-    why(reason, "Say why the limit goes; it stands in the record.")
+    because(reason, "Say why the limit goes; it stands in the record.")
     if wants_approval(limit, None):
         raise Refusal(NEEDS_ANOTHER)
     remove(event, limit)
@@ -117,13 +118,6 @@ def check_removable(limit: Limit) -> None:
     needed = (limit.unit, limit.window) in ((Unit.GPU_MS, Limit.Window.WEEK), (Unit.RUNS, Limit.Window.NOW))
     if needed and Limit.objects.filter(unit=limit.unit, window=limit.window).count() == 1:
         raise Refusal(f"A workspace keeps a limit on {name_of(limit.unit, limit.window)}; change its amount instead.")
-
-
-def why(reason: str, words: str) -> str:
-    """Raises Refusal where nobody says why."""
-    if not reason.strip():
-        raise Refusal(words, field="reason")
-    return reason.strip()[:1000]
 
 
 def check_amount(unit: str, window: str, mode: str, amount: int) -> None:

@@ -25,10 +25,10 @@ from workspaces.commands.limit import (
     remove_limit,
     set_limit,
     wants_approval,
-    why,
 )
 from workspaces.models import Approval, Limit, NotFound
 from workspaces.queries.budget import limit_rows
+from workspaces.reasons import because
 from workspaces.standings import amount_words, name_of
 from workspaces.verbs import Verb
 
@@ -70,7 +70,7 @@ def ask_for_limit(
         check_removable(standing)
     if not wants_approval(standing, amount):
         raise Refusal("The limit has changed meanwhile, and this needs nobody's approval now; look at it again.")
-    event.reason = why(reason, "Say why the limit should change; whoever decides reads it.")
+    event.reason = because(reason, "Say why the limit should change; whoever decides reads it.")
     requests.void(event, subject_type=SUBJECT, subject_id=standing.pk)
     content = content_of(standing, amount, marks)
     asked = requests.ask(
