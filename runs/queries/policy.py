@@ -16,6 +16,7 @@ from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
 from runs.lifecycle import TERMINAL
 from runs.models import Decision, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
+from runs.policy.brief import in_brief
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
@@ -47,6 +48,11 @@ class PolicyRow:
     waiting: PolicyVersion | None
     last: Decision | None
     trouble: str
+
+    @property
+    def brief(self) -> str:
+        version = self.acting or self.waiting
+        return in_brief(version.document) if version else ""
 
     @property
     def state(self) -> str:

@@ -67,6 +67,8 @@ class RunRow:
     reserved_gpu_ms: int
     score: float | None = None
     error: float | None = None
+    policy: str = ""  # the name of the policy that launched it in this person's name, and its slug
+    policy_slug: str = ""
     chosen: Mapping[str, Any] = field(default_factory=dict)  # values of the columns that were asked for, by their names
 
     def seconds(self, now: datetime) -> float | None:
@@ -132,6 +134,7 @@ def page_of_runs(wanted: RunFilter, *, zone: str, cursor: str = "", size: int = 
     found = list(
         runs.order_by(F("order_key").desc() if order.descends else F("order_key").asc(), "-pk").values(
             "order_key", person_username=F("requested_by__username"), person_name=F("requested_by__display_name"),
+            policy_name=F("sweep__decision__policy__name"), policy_slug=F("sweep__decision__policy__slug"),
             score_metric=F("contract__metric"), **{f"column_{name}": F(path) for name, path in COLUMNS.items()},
             **{f"chosen_{path}": F(path) for path in sorted(fields_of(columns))},
         )[: size + 1]
@@ -170,6 +173,8 @@ def _rows(found: list[dict[str, Any]], columns: Sequence[Column]) -> list[RunRow
                 **{name: row[f"column_{name}"] for name in COLUMNS},
                 person=row["person_name"] or row["person_username"],
                 username=row["person_username"],
+                policy=row["policy_name"] or "",
+                policy_slug=row["policy_slug"] or "",
                 score=score,
                 error=error,
                 chosen={column.name: value(row, column) for column in columns}

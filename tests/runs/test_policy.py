@@ -1,5 +1,6 @@
 """Policies: proposed, approved by another person, asked by what happens, explained by what they keep; acting under rights and within limits."""
 
+import html
 import json
 import uuid
 from datetime import timedelta
@@ -14,6 +15,7 @@ from runs.jobs import decide as decide_job
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
 from runs.models import Decision, Policy, PolicyVersion, Promotion, Run, Sweep
+from runs.policy.brief import in_brief
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import facts_from
@@ -135,6 +137,8 @@ def test_pages_of_a_policy_lead_from_a_run_to_the_decision_and_say_what_a_versio
         assert "rate" in b"".join(answer).decode(), "a list of points shows what it varies"
     listed = client.get("/workspaces/lab/policies/").content.decode()
     assert "next-sweep" in listed
+    assert in_brief(DOCUMENT) in html.unescape(listed)
+    assert "/workspaces/lab/policies/next-sweep/" in client.get("/workspaces/lab/runs/").content.decode(), "who asked for it is the policy"
     narrower = DOCUMENT | {"action": DOCUMENT["action"] | {"choose": DOCUMENT["action"]["choose"] | {"first": 2}}}
     editor = "/workspaces/lab/policies/next-sweep/propose/"
     assert client.get(editor).status_code == 200
