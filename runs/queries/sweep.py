@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from runs.lifecycle import ACTIVE, TERMINAL, RunStatus
 from runs.models import Evaluation, MetricSeries, Run, Sweep
@@ -93,8 +93,9 @@ class SweepTable:
 
 
 def list_sweeps(*, cursor: str = "", size: int = 50) -> Page[Sweep]:
-    """Newest first."""
+    """Newest first; each with `policy_name` and `policy_slug` of the policy that asked for it, if one did."""
     rows = Sweep.objects.select_related("benchmark", "agent", "agent_version", "pool", "requested_by")
+    rows = rows.annotate(policy_name=F("decision__policy__name"), policy_slug=F("decision__policy__slug"))
     return newest_first(rows, cursor=cursor, size=size)
 
 

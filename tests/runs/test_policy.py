@@ -138,7 +138,8 @@ def test_pages_of_a_policy_lead_from_a_run_to_the_decision_and_say_what_a_versio
     listed = client.get("/workspaces/lab/policies/").content.decode()
     assert "next-sweep" in listed
     assert in_brief(DOCUMENT) in html.unescape(listed)
-    assert "/workspaces/lab/policies/next-sweep/" in client.get("/workspaces/lab/runs/").content.decode(), "who asked for it is the policy"
+    for place in ("runs", "sweeps"):
+        assert "/workspaces/lab/policies/next-sweep/" in client.get(f"/workspaces/lab/{place}/").content.decode(), "the policy asked for it"
     narrower = DOCUMENT | {"action": DOCUMENT["action"] | {"choose": DOCUMENT["action"]["choose"] | {"first": 2}}}
     editor = "/workspaces/lab/policies/next-sweep/propose/"
     assert client.get(editor).status_code == 200
