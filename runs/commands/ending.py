@@ -7,6 +7,7 @@ from runs.commands.attempt import close, locked
 from runs.commands.failure import Evidence
 from runs.commands.growth import grow_datasets
 from runs.commands.harvest import LACKING, Harvest, evaluate, keep, read_samples_late
+from runs.commands.harvest_memory import note_said_reads, remember
 from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.policy_bell import ring_policies
@@ -61,11 +62,12 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
     if run.status == RunStatus.CANCELLING and is_lost:
         status, code = RunStatus.CANCELLED, "cancelled"
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
-    note_undeclared(event, run)
+    note_said_reads(event, run, note_undeclared(event, run))
     if status == RunStatus.SUCCEEDED:
         evaluate(event, run, harvest.scores, harvest.samples_files)
         if not harvest.is_bare:
             grow_datasets(event, run, attempt)
+    remember(event, run, harvest.memory)
     spread(event, run)
     event.details |= {
         "status": status,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation, Run, RunLine
 from runs.pools.events import Score
 from runs.queries.contract_facts import not_kept
 from workspaces import kept_query
@@ -50,6 +50,7 @@ class Harvest:
     artifacts: tuple[Collected, ...] = ()
     scores: tuple[Score, ...] = ()
     samples_files: Mapping[str, SamplesFile] = field(default_factory=dict)  # by the path that a score names
+    memory: tuple[RunLine, ...] = ()  # lines that propose an entry, in their order
     said_done: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     last_words: str = ""  # the last line that the program wrote to stderr

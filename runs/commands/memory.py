@@ -213,7 +213,7 @@ def content_of(entry: MemoryEntry, evidence: Sequence[MemoryEvidence]) -> dict[s
 
 def _keep(event: Draft, said: Said, *, id: uuid.UUID, before: MemoryEntry | None = None, **author: Any) -> MemoryEntry:  # noqa: A002  # as above
     """Checked, with its evidence and its hash. Dates come from what is said; a revision that says none keeps those of the one before."""
-    _check(said)
+    check_said(said)
     dates = {name: getattr(said, name) or getattr(before, name, None) for name in ("valid_from", "valid_until", "review_due")}
     _check_dates(dates["valid_from"], dates["valid_until"])
     entry = MemoryEntry(
@@ -239,7 +239,8 @@ def _keep(event: Draft, said: Said, *, id: uuid.UUID, before: MemoryEntry | None
     return entry
 
 
-def _check(said: Said) -> None:
+def check_said(said: Said) -> None:
+    """What can be told of an entry from its words alone. Raises Refusal."""
     if said.kind not in MemoryEntry.EntryKind.values or said.scope not in MemoryEntry.Scope.values:
         raise Refusal("There is no such kind or scope of memory.", field="kind")
     try:

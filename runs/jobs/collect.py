@@ -18,6 +18,7 @@ from django.utils import timezone
 from runs import ingest
 from runs.commands.ending import MovedOn, add_outputs, finish_run
 from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
+from runs.commands.memory import MOST_OF_A_RUN
 from runs.error_lines import TAIL_BYTES, error_lines
 from runs.jobs import lanes, lease
 from runs.jobs.job import job
@@ -45,6 +46,7 @@ RETRY_SECONDS = 30
 LATE_RETRY_SECONDS = 3600
 MIN_TRIES = 3
 LAST_WORDS = 300  # characters of the last line of stderr that a run's reason has room for
+MOST_MEMORY_LINES = MOST_OF_A_RUN + 1  # one more than become entries, so that it is said that there are more
 MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that dies of it each time
 
 
@@ -134,10 +136,11 @@ def words_of(
     attempt: Attempt, *, artifacts: tuple[Collected, ...] = (), notes: dict[str, Any] | None = None, lacking: str = ""
 ) -> Harvest:  # fmt: skip
     """What the attempt has said in its lines, as far as they were taken in."""
-    [watch], lines = kept_query.ask_together(
+    [watch], lines, memory = kept_query.ask_together(
         [
             kept_query.question(Watch, attempt=attempt),
             kept_query.question(RunLine, attempt=attempt, type="score", order_by=("number",)),
+            kept_query.question(RunLine, attempt=attempt, type="memory_write", order_by=("number",), limit=MOST_MEMORY_LINES),
         ]
     )
     tail = _stderr_tail(attempt, artifacts) if attempt.exit_code or attempt.exit_signal else b""
@@ -145,6 +148,7 @@ def words_of(
     return Harvest(
         artifacts=artifacts,
         scores=scores,
+        memory=tuple(memory),
         samples_files=samples_files(attempt, scores, artifacts),
         said_done=watch.said_done,
         notes={**(notes or {}), "bad_lines": watch.metrics_bad + watch.events_bad},

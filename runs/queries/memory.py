@@ -121,7 +121,7 @@ def entry_page(entry: MemoryEntry) -> EntryPage:
 
 
 def _shown(rows: "QuerySet[MemoryEntry]") -> "QuerySet[MemoryEntry]":
-    return rows.select_related("author", "run", "benchmark", "agent", "reviewed_by")
+    return rows.select_related("author", "run", "policy", "benchmark", "agent", "reviewed_by")
 
 
 def _row(entry: MemoryEntry, stale: Mapping[Any, list[Stale]], apart: float | None = None) -> Row:

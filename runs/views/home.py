@@ -14,7 +14,7 @@ from runs.queries.home_blocked import blocks
 from runs.queries.home_budget import burn, standing_limits
 from runs.queries.home_changes import recent_changes
 from runs.queries.home_growth import growing
-from runs.queries.home_memory import memory_lines
+from runs.queries.home_memory import newest_memory
 from runs.queries.home_now import Now, NowRow, decided_alone, decisions, ended_since, running_now
 from runs.queries.home_scores import boards, promotable
 from runs.queries.home_waiting import Queued, queued
@@ -93,7 +93,7 @@ def _group(request: PageRequest, since: datetime, now: datetime) -> dict[str, An
         "ended": ended_since(since, zone) if _may_see(request, Kind.RUN) else None,
         "decisions": decisions(request.actor, roles=roles) if _may_see(request, Kind.APPROVAL) else None,
         "growing": growing(since, now=now, zone=zone) if _may_see(request, Kind.DATASET) else [],
-        "memory": memory_lines() if _may_see(request, Kind.RUN) else [],
+        "memory": newest_memory() if _may_see(request, Kind.MEMORY) else [],
         "changes": recent_changes(since, zone=zone, may_see=lambda kind: _may_see(request, kind)),
     }
 

@@ -148,7 +148,7 @@ def _form(request: PageRequest, form: Any, save: Any, *, entry: MemoryEntry | No
 
 
 def _found(text: str) -> MemoryEntry:
-    return MemoryEntry.objects.find(text, "author", "run", "benchmark", "agent", "reviewed_by", "withdrawn_by")
+    return MemoryEntry.objects.find(text, "author", "run", "policy", "benchmark", "agent", "reviewed_by", "withdrawn_by")
 
 
 def _configuration(text: str) -> dict[str, Any]:

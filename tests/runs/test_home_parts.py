@@ -1,19 +1,19 @@
 """What the home page says of data, memory, pools and changes; with hostile text, with nothing, and to readers whose role is about less."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from runs.commands.memory import Said, withdraw_memory, write_memory
 from runs.models import Run
 from runs.queries.home_changes import BY_VERB, recent_changes
 from runs.queries.home_growth import growing
-from runs.queries.home_memory import memory_lines
+from runs.queries.home_memory import newest_memory
 from runs.queries.utilisation import open_pools, pool_uses
 from tests.factories import make_member, make_workspace
-from tests.factories_pages import HOSTILE, LONG, RTL, add_attempt, add_line, add_series, client_of, copy_runs, set_run
+from tests.factories_pages import HOSTILE, RTL, add_attempt, add_series, client_of, copy_runs, set_run
 from tests.factories_registry import TABLE
 from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 from workspaces.access import Actor, Kind, Permission
@@ -78,39 +78,19 @@ def test_a_dataset_of_several_versions_grows_too(laboratory: Laboratory) -> None
         assert (entry.version, entry.news) == (2, "1 new version")
 
 
-HOSTILE_BODIES: list[dict[str, Any]] = [
-    {"collection": HOSTILE, "kind": RTL, "body": HOSTILE, "evidence": None},
-    {"collection": "c", "kind": "k", "body": {"deep": {"er": [HOSTILE] * 50}, "n": 1}, "evidence": []},
-    {"collection": "c" * 5000, "kind": 7, "body": ["<b>"] * 4000},
-    {"body": None},
-    {},
-    {"collection": "", "kind": "", "body": {"text": LONG * 20}},
-    {"collection": "c", "kind": "k", "body": "a\x07b\nc" + "x" * 10_000},
-]
-
-
-@pytest.mark.parametrize("body", HOSTILE_BODIES, ids=range(len(HOSTILE_BODIES)))
-def test_what_runs_note_is_bounded_plain_words(laboratory: Laboratory, body: dict[str, Any]) -> None:
+def test_the_newest_that_was_learnt_stands_on_home_with_how_far_it_may_be_trusted(laboratory: Laboratory) -> None:
     with laboratory.opened():
-        run = launch(laboratory)
-        add_line(add_attempt(actor=laboratory.owner, run=run), 1, "memory_write", **json.loads(json.dumps(body).replace("\\u0000", "")))
-        (line,) = memory_lines()
-        assert max(len(line.collection), len(line.kind)) <= 40
-        assert len(line.text) <= 280
-        assert not set("\x07\n\u202e") & set(line.text + line.kind + line.collection)
+        for number in range(4):
+            write_memory(actor=laboratory.owner, said=Said("finding", "lessons", f"lesson {number} {HOSTILE}"[:200]))
+        assert [entry.title[:8] for entry in newest_memory()] == ["lesson 3", "lesson 2", "lesson 1"]
+        withdraw_memory(actor=laboratory.owner, entry=newest_memory()[0], reason="It was wrong.")
+        assert [entry.title[:8] for entry in newest_memory()] == ["lesson 2", "lesson 1", "lesson 0"]
+        (first, *_) = newest_memory()
     page = home(laboratory)
     assert "Memory writes" in page
+    assert "unreviewed" in page
+    assert f"/workspaces/lab/memory/{first.public_id}/" in page
     assert "<script>alert" not in page
-    assert run.public_id in page
-
-
-def test_a_note_shows_its_sentence_and_the_newest_come_first(laboratory: Laboratory) -> None:
-    with laboratory.opened():
-        attempt = add_attempt(actor=laboratory.owner, run=launch(laboratory))
-        for number in range(5):
-            add_line(attempt, number, "memory_write", collection="c", kind="fact", body={"text": f"lesson {number}", "more": "no"})
-        add_line(attempt, 9, "note", text="not for others")
-        assert [line.text for line in memory_lines()] == ["lesson 4", "lesson 3", "lesson 2"]
 
 
 def sampled(laboratory: Laboratory, *, has_ended: bool = False, **series: list[float]) -> None:

@@ -140,7 +140,7 @@ def test_a_control_is_scored_by_what_it_knows_and_never_among_the_candidates(gap
     assert (score["metric"], score["value"], score["stderr"]) == (plan.CONTROL.metric, found["value"], found["error"])
     assert abs(score["value"]) < 0.15
     (memory,) = ended.events("memory_write")
-    assert memory["kind"] == "control"
+    assert (memory["collection"], memory["kind"]) == ("gap-findings", "finding")
     assert memory["body"].startswith("Control: ")
     assert f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}] above chance" in memory["body"]
     assert [(one["metric"], one["value"]) for one in memory["evidence"]] == [("above_chance", score["value"])]

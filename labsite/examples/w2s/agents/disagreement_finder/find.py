@@ -34,7 +34,7 @@ def main(job: Job) -> None:
     about = {"records": count, "of": total, "sha256": digest}
     job.event("artifact", path="outputs/disagreement.csv", name="disagreement-set", kind="disagreement", metadata=about)
     words = f"Teacher and ceiling differ on {count} of {total} held-out records; there the ceiling is right in {strong_right:.0%}."
-    job.event("memory_write", collection="rubric-memory", kind="disagreement", body=words, evidence=[about])
+    job.event("memory_write", collection="rubric-memory", kind="finding", body=words, evidence=[about])
     job.event("progress", done=total, total=total, text=f"{count} of {total} records differ")
     print(f"{words} SHA-256 {digest}", flush=True)
 

@@ -126,7 +126,7 @@ def report(job: Job, estimate: Estimate, chance: Estimate, gap: float, rights: n
         gap_words = f"the gap from {means['weak']:.3f} to {means['ceiling']:.3f} over {len(rights)} splits"
         words = f"The {student.family} student recovers {estimate} of {gap_words}."
     evidence = [{"benchmark": benchmark, "metric": metric, "value": measured.value, "low": measured.low, "high": measured.high}]
-    job.event("memory_write", collection="gap-findings", kind="control" if control else "finding", body=words, evidence=evidence)
+    job.event("memory_write", collection="gap-findings", kind="finding", body=words, evidence=evidence)
     print(f"{words} Above chance: {chance}.", flush=True)
 
 

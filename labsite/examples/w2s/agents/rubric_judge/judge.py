@@ -89,7 +89,7 @@ def report(
     job.metric("judge_open", float(np.mean(verdicts == OPEN)), 0)
     words = f"Of {len(decided)} weak labels {count[TRUSTED]} are trusted, {count[WAITS]} wait for a person, {count[HELD_OUT]} are held out."
     evidence = [{"input": weak.source.slug, "sha256": weak.source.sha256, **followed, "signs": rubric.said}]
-    job.event("memory_write", collection="rubric-memory", kind="verdicts", body=words, evidence=evidence)
+    job.event("memory_write", collection="rubric-memory", kind="finding", body=words, evidence=evidence)
     job.event("progress", done=len(decided), total=len(decided), text=f"{count[TRUSTED]} trusted, {count[WAITS]} wait for a person")
     print(words, flush=True)
 
