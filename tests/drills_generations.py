@@ -50,13 +50,13 @@ class Loop:
 
     def _lengthen(self, entry: policies.PolicyPlan) -> None:
         document = plain(entry.document)
-        document["action"].setdefault("parameters", {}).update(LONGER.get(entry.slug, {}))
+        if entry.slug in LONGER:
+            document["action"].setdefault("parameters", {}).update(LONGER[entry.slug])
         document["limits"] = {"decisions": 10 * self._generations, "failures": 2}
         if entry is policies.NEXT_SWEEP:
             document["action"]["inputs"] = [{"windows_of": plan.SELF_PLAY.slug, "newest": WINDOWS}, {"promoted": policies.CHAMPION}]
             document["action"]["choose"] = {"rule": "ucb1", "axes": {"learning_rate": [0.002, 0.004]}, "arms": 1}
         if entry is policies.PROMOTE:
-            document["action"].pop("parameters")
             document["gate"] = [{"check": "score_gain", "at_least": 0}]
         if entry is policies.NEXT_GAMES:  # whether the newest is promoted or not: it is the champion that plays
             document["trigger"] = {"on": "evaluation_scored", "benchmark": plan.ARENA.slug, "agent": plan.ARENA_JUDGE.slug}
