@@ -76,6 +76,9 @@ def facts_for(version: PolicyVersion, policy: Policy, cause: Cause, now: datetim
 def _how_it_ended(cause: Cause) -> dict[str, str]:
     if cause.type == "question":
         return {"answer": ApprovalVote.objects.values_list("answer", flat=True).get(approval=cause.id, approves=True)}
+    if cause.type == "promotion":  # one that another has superseded since was promoted all the same
+        status = Promotion.objects.values_list("status", flat=True).get(pk=cause.id)
+        return {"status": "promoted" if status == Promotion.Status.SUPERSEDED else status}
     if cause.type != "run":
         return {}
     return {"status": Run.objects.values_list("status", flat=True).get(pk=cause.id)}

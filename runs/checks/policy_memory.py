@@ -1,5 +1,6 @@
 """The memory that a policy reads as it decides, frozen: what it may go by, and what it may not, so that a decision can say that it left it aside."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,30 +22,31 @@ def memory_for(policy: Policy, now: datetime) -> dict[str, Any] | None:
     asked = policy.action.get("memory")
     if asked is None:
         return None
-    collection, reads_failed = asked["avoid"], bool(asked.get("failed_attempts", False))
     agent = Agent.objects.find(policy.action["agent"])
     version = AgentVersion.objects.filter(agent=agent).order_by("-number").first()
-    wanted = Wanted(
-        collection=collection,
-        benchmark=Benchmark.objects.find(policy.action["benchmark"]),
-        agent=agent,
-        least=Trust.UNREVIEWED,
-        most=MOST,
-    )
-    entries = recall(wanted, for_policy=not reads_failed, now=now)
+    of = Wanted(benchmark=Benchmark.objects.find(policy.action["benchmark"]), agent=agent, least=Trust.UNREVIEWED, most=MOST)
+    known = _read(replace(of, collection=asked["avoid"]), now, with_failed=bool(asked.get("failed_attempts", False)))
+    if "prefer" in asked:  # what failed is nothing to prefer
+        known["preferred"] = _read(replace(of, collection=asked["prefer"]), now, with_failed=False)
+    # A run that failed is remembered with what it was not told too.
+    return known | {"defaults": defaults_of(version) if version is not None else {}}
+
+
+def _read(wanted: Wanted, now: datetime, *, with_failed: bool) -> dict[str, Any]:
+    """What stands in one collection, what has ended in it with the reason, and how many failed attempts were hidden."""
     failed = MemoryEntry.EntryKind.FAILED_ATTEMPT
-    ended = standing(collection=collection)
-    ended = ended if reads_failed else ended.exclude(kind=failed)
+    entries = recall(wanted, for_policy=not with_failed, now=now)
+    ended = standing(collection=wanted.collection)
+    ended = ended if with_failed else ended.exclude(kind=failed)
     withdrawn = list(ended.filter(trust=Trust.WITHDRAWN).order_by("-created_at", "-pk")[:MOST_ENDED])
     over = list(ended.exclude(trust=Trust.WITHDRAWN).filter(valid_until__lte=now).order_by("-created_at", "-pk")[:MOST_ENDED])
     found = [*entries, *over, *withdrawn]
     stale = staleness_of(found, now=now)
-    hidden = 0 if reads_failed else holding(now).filter(collection=collection, kind=failed).exclude(trust=Trust.WITHDRAWN).count()
+    hidden = 0 if with_failed else holding(now).filter(collection=wanted.collection, kind=failed).exclude(trust=Trust.WITHDRAWN).count()
     return {
-        "collection": collection,
+        "collection": wanted.collection,
         "entries": [_frozen(entry, [reason.words for reason in stale.get(entry.pk, ())]) for entry in found],
         "hidden": hidden,
-        "defaults": defaults_of(version) if version is not None else {},  # a run that failed is remembered with what it was not told too
     }
 
 

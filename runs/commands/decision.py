@@ -14,7 +14,7 @@ from runs.models import Decision, MemoryEntry, Policy, PolicyVersion
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Cause, Facts
-from runs.policy.memory import LEAST, reading
+from runs.policy.memory import LEAST, preferring, reading
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
@@ -124,7 +124,9 @@ def _note_memory(event: Draft, version: PolicyVersion, facts: Facts, decision: D
     asked = (version.document.get("action") or {}).get("memory") if facts.memory is not None else None
     if asked is None:
         return
-    trusts = {uuid.UUID(entry["id"]): entry["trust"] for entry in reading(facts.memory, asked.get("least", LEAST)).obeyed}
+    least = asked.get("least", LEAST)
+    read = (*reading(facts.memory, least).obeyed, *preferring(facts.memory, least).obeyed)
+    trusts = {uuid.UUID(entry["id"]): entry["trust"] for entry in read}
     entries = list(MemoryEntry.objects.filter(pk__in=trusts).order_by("pk")) if trusts else []
     for entry in entries:
         entry.trust = trusts[entry.pk]  # as the facts froze it: the receipt says at which trust it was read

@@ -7,6 +7,7 @@ between, or runs twice, decides nothing twice and launches nothing twice.
 import uuid
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -27,6 +28,7 @@ from runs.models import Policy as PolicyRow
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import BadPolicy, Policy, read_policy
 from runs.policy.facts import Cause, Facts
+from runs.queries.memory import memory_of
 from runs.queries.policy import promotion_of
 from runs.queries.policy_cause import acting_versions, causes_of
 from runs.queries.site_rules import site_stop
@@ -164,12 +166,11 @@ def _ask(asker: Actor, decision: Decision) -> None:
 
 def _write(asker: Actor, decision: Decision, policy: Policy) -> None:
     """One entry a decision, whose name follows from it; it rests on what the policy was asked about."""
-    entry_id = uuid.uuid5(decision.pk, "memory")
+    entry_id = memory_of(decision)
     if MemoryEntry.objects.filter(pk=entry_id).exists():
         return  # written before the job was killed
     action, cause = policy.action, decision.facts["cause"]
-    kind = {"run": "run", "evaluation": "evaluation", "dataset version": "dataset_version"}.get(cause["type"])
-    run = Run.objects.get(pk=cause["id"]) if cause["type"] == "run" and action.get("with_configuration") else None
+    evidence, configuration = _what_it_rests_on(cause)
     said = Said(
         kind=action["kind"],
         collection=action["collection"],
@@ -178,10 +179,27 @@ def _write(asker: Actor, decision: Decision, policy: Policy) -> None:
         scope=next((name for name in ("agent", "benchmark") if name in action), "workspace"),
         agent=action.get("agent", ""),
         benchmark=action.get("benchmark", ""),
-        configuration={name: value for name, value in run.parameters.items() if not isinstance(value, dict | list)} if run else None,
-        evidence=((kind, cause["id"]),) if kind else (),
+        configuration=configuration if action.get("with_configuration") else None,
+        evidence=evidence,
     )
     write_policy_memory(actor=asker, said=said, decision=decision, id=entry_id)
+
+
+def _what_it_rests_on(cause: dict[str, str]) -> tuple[tuple[tuple[str, str], ...], dict[str, Any] | None]:
+    """Evidence, and the configuration that comes with it: of a run its parameters; of a promotion those of the run that made what was decided on,
+    and what that run said of it beside them, under whose names a parameter goes first."""
+    if cause["type"] == "run":
+        return (("run", cause["id"]),), _plain(Run.objects.get(pk=cause["id"]).parameters)
+    if cause["type"] == "promotion":
+        row = Promotion.objects.select_related("artifact__run").get(pk=cause["id"])
+        measured = (("evaluation", row.evaluation_id.hex),) if row.evaluation_id else ()
+        return (("artifact", row.artifact_id.hex), *measured), _plain({**row.artifact.metadata, **row.artifact.run.parameters})
+    kind = {"evaluation": "evaluation", "dataset version": "dataset_version"}.get(cause["type"])
+    return (((kind, cause["id"]),) if kind else ()), None
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not isinstance(value, dict | list)}
 
 
 def _notify(decision: Decision) -> None:

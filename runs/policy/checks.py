@@ -16,7 +16,7 @@ from runs.policy.memory import MEMORY
 from workspaces.units import MS_PER_HOUR, gpu_time, number, plural
 
 WORDS = {"type": "string", "maxLength": 300}
-ENDS = {"type": "array", "minItems": 1, "items": {"enum": sorted(TERMINAL)}}
+ENDS = {"type": "array", "minItems": 1, "items": {"enum": [*sorted(TERMINAL), "promoted", "refused"]}}
 
 
 def _nothing_under_way(given: dict[str, Any], facts: Facts) -> Seen:
@@ -93,10 +93,11 @@ def _score_gain(given: dict[str, Any], facts: Facts) -> Seen:
 
 
 def _cause_ended(given: dict[str, Any], facts: Facts) -> Seen:
-    """Only a run ends in one of these ways; of anything else nobody can tell."""
-    status, wanted = facts.cause.get("status"), given["as"]
-    words = "" if status else "What it is asked about is no run."
-    return status in wanted if status else None, (status or "no run").replace("_", " "), " or ".join(wanted).replace("_", " "), words
+    """Only a run or what was decided on a promotion ends in one of these ways; of anything else nobody can tell."""
+    status, wanted = facts.cause.get("status", ""), " or ".join(given["as"]).replace("_", " ")
+    if not status:
+        return None, "neither a run nor a promotion", wanted, "What it is asked about is neither a run nor a promotion."
+    return status in given["as"], status.replace("_", " "), wanted, ""
 
 
 def _cel(given: dict[str, Any], facts: Facts) -> Seen:
@@ -121,7 +122,7 @@ CHECKS: dict[str, Check] = {
             {"at_least": NUMBER, "sigmas": {"type": "number", "minimum": 0, "maximum": 10}},
             is_of_candidate=True,
         ),
-        Check("cause_ended", "How the run ended", _cause_ended, {"as": ENDS}, ("as",)),
+        Check("cause_ended", "How the run or the promotion ended", _cause_ended, {"as": ENDS}, ("as",)),
         Check(
             "cel",
             "Expression",

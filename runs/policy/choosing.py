@@ -15,10 +15,10 @@ import math
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from runs.policy.facts import Facts, Result
-from runs.policy.memory import Avoided, Entry, said_against
+from runs.policy.memory import Avoided, Entry, said_against, said_for
 from runs.search_space import BadSpace, SearchSpace, read_space
 from workspaces.units import number
 
@@ -28,6 +28,7 @@ MAX_AVOIDED = 50  # points of a draw that memory speaks against, kept as alterna
 SHOWN = 100  # alternatives that are kept
 
 Parameters = dict[str, Any]
+Favoured = Callable[[Parameters], Entry | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,20 @@ class Choice:
         return [candidate.parameters for candidate in self.candidates if candidate.is_chosen]
 
 
+def _nothing(_: Parameters) -> None:
+    """Memory speaks for no point."""
+
+
+class Chooses(Protocol):
+    """Takes a rule's parameters, the facts, and what memory speaks against: that is never chosen, and kept with the reason. What it speaks for goes
+    before others that the rule holds equal."""
+
+    def __call__(self, rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favoured = _nothing) -> Choice: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`choose` takes its parameters, the facts, and what memory speaks against: that is never chosen, and kept with the reason."""
-
-    choose: Callable[[dict[str, Any], Facts, Avoided], Choice]
+    choose: Chooses
     faults: Callable[[dict[str, Any]], list[str]]
     parameters: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -72,7 +82,7 @@ class Rule:
 # --- Successive halving -------------------------------------------------------------------------------------------------------------------
 
 
-def _halve(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
+def _halve(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favoured = _nothing) -> Choice:
     """From the highest rung down: whoever is among the best of a rung and not on the next goes on; where nobody is, new ones are drawn."""
     resource, eta = rule["resource"], rule.get("eta", 3)
     rungs = _rungs(rule)
@@ -87,7 +97,7 @@ def _halve(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
         if going:
             return _climb(ranked, going, room, (resource, level, above), at[above], names, against)
     known = set().union(*at.values())
-    drawn, passed_over = _drawn(rule, known, lambda point: avoided({**point, resource: rungs[0]}))
+    drawn, passed_over = _drawn(rule, known, lambda point: avoided({**point, resource: rungs[0]}), favoured)
     spoken = [_spoken_against({**point, resource: rungs[0]}, entry) for point, entry in passed_over]
     if not drawn and spoken:
         return Choice("Every configuration that is left has been tried, or memory speaks against it.", tuple(spoken))
@@ -95,7 +105,9 @@ def _halve(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
         return Choice("Every configuration of the space has been tried, and none is due for more.")
     waiting = len(at[rungs[0]]) - len(_ranked(at[rungs[0]], facts.direction))
     words = f"Nobody is due for the next rung, so {len(drawn)} new configurations begin with {rungs[0]} {resource}."
-    fresh = [Candidate({**point, resource: rungs[0]}, True, "drawn from the space, not tried before") for point in drawn]
+    fresh = [
+        Candidate({**point, resource: rungs[0]}, True, _also("drawn from the space, not tried before", favoured(point))) for point in drawn
+    ]
     tried = [_passed(result, resource, rungs[0]) for _, result in _ranked(at[rungs[0]], facts.direction)]
     looked_at = (*fresh, *spoken, *tried)[: max(SHOWN, len(fresh))]
     return Choice(f"{words} {waiting} of the first rung have no score." if waiting else words, looked_at)
@@ -131,19 +143,27 @@ def _point(result: Result, names: list[str]) -> Parameters:
     return {name: result.parameters.get(name) for name in names}
 
 
+def _also(words: str, entry: Entry | None) -> str:
+    return f"{words}; {said_for(entry)}" if entry is not None else words
+
+
 def _spoken_against(point: Parameters, entry: Entry) -> Candidate:
     return Candidate(point, False, said_against(entry), memory=entry["id"])
 
 
-def _drawn(rule: dict[str, Any], known: set[str], avoided: Avoided) -> tuple[list[Parameters], list[tuple[Parameters, Entry]]]:
+def _drawn(
+    rule: dict[str, Any], known: set[str], avoided: Avoided, favoured: Favoured
+) -> tuple[list[Parameters], list[tuple[Parameters, Entry]]]:
     """New points of the space, none of which is known, and those that memory speaks against. A sampler draws on where the last draw ended, a grid
-    goes through its points."""
+    goes through its points, first through those that memory speaks for."""
     space, wanted = _space(rule), min(int(rule.get("first", 6)), MAX_CHOSEN)
     points: list[Parameters] = []
     passed_over: list[tuple[Parameters, Entry]] = []
     order = list(range(1, min(space.count, MAX_DRAWS) + 1))
     if space.kind == "grid":
         random.Random(f"order:{rule.get('seed', 0)}").shuffle(order)  # noqa: S311  # an experiment's draw, not a secret
+        if favoured is not _nothing:
+            order.sort(key=lambda place: favoured(space.member(place).parameters) is None)
     for place in order:
         point = space.member(place).parameters
         key = _key(point)
@@ -178,8 +198,8 @@ def _halving_faults(rule: dict[str, Any]) -> list[str]:
 # --- UCB1 ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
-    """The arms that were never played first, in the grid's order; then by mean + sqrt(2 ln n / n_i)."""
+def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favoured = _nothing) -> Choice:
+    """The arms that were never played first, in the grid's order; then by mean + sqrt(2 ln n / n_i). Of equals first what memory speaks for."""
     space, count = _space(rule), int(rule.get("arms", 3))
     names = sorted(rule["axes"])
     played: dict[str, list[Result]] = {}
@@ -192,11 +212,11 @@ def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
         point = space.member(place).parameters
         rewards = _rewards(played.get(_key(point), []), facts.direction)
         bound = sum(rewards) / len(rewards) + math.sqrt(2 * math.log(total) / len(rewards)) if rewards else math.inf
-        arms.append((-bound, place, point, rewards))
-    arms.sort(key=lambda arm: arm[:2])
+        arms.append((-bound, favoured(point) is None, place, point, rewards))
+    arms.sort(key=lambda arm: arm[:3])
     found: list[Candidate] = []
     going = 0
-    for bound, _, point, rewards in arms:
+    for bound, _, _, point, rewards in arms:
         entry = avoided(point)
         is_chosen = entry is None and going < count
         going += is_chosen
@@ -206,6 +226,7 @@ def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided) -> Choice:
             if rewards
             else "never played"
         )
+        words = _also(words, favoured(point))
         score = number(sum(rewards) / len(rewards), places=3) if rewards else ""
         run, memory = newest[-1].run if newest else "", entry["id"] if entry else ""
         found.append(Candidate(point, is_chosen, f"{words}; {said_against(entry)}" if entry else words, score, run, memory))

@@ -12,7 +12,7 @@ from runs.policy.choosing import RULES, Candidate
 from runs.policy.document import Policy
 from runs.policy.facts import Facts
 from runs.policy.gates import REVIEW
-from runs.policy.memory import LEAST, reading
+from runs.policy.memory import LEAST, preferring, reading
 from runs.policy.site import reviewers_of, site_lines, waits_for_reviewers
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
@@ -123,7 +123,9 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
     asked = policy.action.get("memory")
     fixed = {**(facts.memory or {}).get("defaults", {}), **policy.action.get("parameters", {})}
     read = reading(facts.memory, asked.get("least", LEAST)) if asked else reading(None)
-    choice = RULES[choose["rule"]].choose(choose, facts, lambda point: read.against({**fixed, **point}))
+    first = preferring(facts.memory, asked.get("least", LEAST)) if asked and "prefer" in asked else None
+    favoured = {"favoured": first.speaks_for} if first is not None and first.obeyed else {}
+    choice = RULES[choose["rule"]].choose(choose, facts, lambda point: read.against({**fixed, **point}), **favoured)
     words = f"{choice.words} {read.words}".strip()
     if not choice.chosen:
         return Decided(Outcome.HOLDS, words, checks, choice.candidates)

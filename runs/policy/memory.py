@@ -1,7 +1,8 @@
 """What a policy makes of the memory it reads: which entries it goes by, which it leaves aside and why, and what they speak against. Pure.
 
 An entry is data: its configuration is compared with the configurations that a rule would choose, its words are shown to people and never followed.
-All that memory can do is to keep a configuration from being chosen; limits, conditions and gates do not ask it.
+All that memory can do is to keep a configuration from being chosen, or to put one before others that the rule holds equal; limits, conditions and
+gates do not ask it.
 """
 
 from collections import Counter
@@ -24,6 +25,11 @@ PARAMETERS: dict[str, Any] = {
     "avoid": {"type": "string", "minLength": 1, "maxLength": 64},
     "least": {"enum": list(TRUSTS)},
     "failed_attempts": {"type": "boolean"},
+    "prefer": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 64,
+    },  # the collection whose configurations go first where the rule has no reason
 }
 NEEDS = ("avoid",)
 
@@ -50,6 +56,14 @@ class Reading:
             if all(name in parameters for name in names) and (values := tuple(_plain(parameters[name]) for name in names)) in known
         ]
         return self.obeyed[min(found)] if found else None
+
+    def speaks_for(self, point: Mapping[str, Any]) -> Entry | None:
+        """The most trusted entry that holds all of a point: an entry may say more, such as how what came of it opens its games."""
+        for entry in self.obeyed:
+            known = entry.get("configuration") or {}
+            if point and all(name in known and _plain(known[name]) == _plain(value) for name, value in point.items()):
+                return entry
+        return None
 
     @property
     def words(self) -> str:
@@ -84,6 +98,16 @@ def why_aside(entry: Entry, least: str = LEAST) -> str:
     return f"stale: {entry['stale'][0]}".rstrip(".") if entry["stale"] else ""
 
 
+def preferring(memory: Mapping[str, Any] | None, least: str = LEAST) -> Reading:
+    """What is made of the entries whose configurations go first; of nothing where the document names no such collection."""
+    return reading((memory or {}).get("preferred"), least)
+
+
+def said_for(entry: Entry) -> str:
+    """As `said_against`."""
+    return f"memory speaks for it, {entry['trust']}"
+
+
 def said_against(entry: Entry) -> str:
     """Why a configuration is not chosen. Not in the entry's words: who may read decisions may not be allowed to read memory."""
     return f"memory speaks against it, {entry['trust']}"
@@ -104,7 +128,8 @@ def _memory_age(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
     required = f"nothing stale or older than {days:g} days"
     if facts.memory is None:
         return None, "not read", required, "The policy reads no memory, or its facts hold none."
-    trusted = [entry for entry in facts.memory["entries"] if entry["trust"] in TRUSTS]
+    read = [*facts.memory["entries"], *facts.memory.get("preferred", {}).get("entries", ())]
+    trusted = [entry for entry in read if entry["trust"] in TRUSTS]
     if not trusted:
         return True, "no entry", required, "Nothing that it would go by stands in what it reads."
     now = datetime.fromisoformat(facts.at)

@@ -1,5 +1,6 @@
 """Memory as people see it: grouped by trust, never one flat list; one entry with its history; what is similar to a configuration."""
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from runs.memory_distance import distance, ranges_of
-from runs.models import MemoryEntry, MemoryEvidence, Trust
+from runs.models import Decision, MemoryEntry, MemoryEvidence, Trust
 from runs.queries.memory_recall import BEST_FIRST
 from runs.queries.memory_search import COUNTED_TO, find_words
 from runs.queries.memory_stale import Stale, staleness_of
@@ -17,6 +18,7 @@ from workspaces.queries.paging import Page, newest_first
 IN_A_GROUP = 10
 MOST_COMPARED = 2_000
 MOST_COLLECTIONS = 100
+MOST_DECISIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +114,26 @@ class EntryPage:
     evidence: list[MemoryEvidence]
     history: list[MemoryEntry]
     stale: list[Stale]
+    decision: Decision | None = None  # by which a policy wrote it
 
 
 def entry_page(entry: MemoryEntry) -> EntryPage:
     evidence = list(entry.evidence.select_related("run", "evaluation", "artifact", "dataset_version__dataset").order_by("pk"))
     history = list(_shown(MemoryEntry.objects.filter(thread=entry.thread)).order_by("-revision")[:50])
-    return EntryPage(entry, evidence, history, staleness_of([entry]).get(entry.pk, []))
+    return EntryPage(entry, evidence, history, staleness_of([entry]).get(entry.pk, []), _written_by(entry))
+
+
+def _written_by(entry: MemoryEntry) -> Decision | None:
+    """The entry's id follows from the decision's; it is carried out within a day, so few come into question."""
+    if entry.policy_id is None:
+        return None
+    rows = Decision.objects.filter(policy=entry.policy_id, outcome="acts", created_at__lte=entry.created_at).select_related("policy")
+    return next((row for row in rows.order_by("-number")[:MOST_DECISIONS] if memory_of(row) == entry.pk), None)
+
+
+def memory_of(decision: Decision) -> uuid.UUID:
+    """The entry that a decision writes is known before it is: a job that runs twice writes once."""
+    return uuid.uuid5(decision.pk, "memory")
 
 
 def _shown(rows: "QuerySet[MemoryEntry]") -> "QuerySet[MemoryEntry]":

@@ -237,7 +237,8 @@ class DecisionPage:
     def memory(self) -> list[dict[str, Any]]:
         """Entries that it read, as they stood then, each with why it was left aside (empty where it was gone by) and its title of now."""
         asked = (self.decision.version.document.get("action") or {}).get("memory") or {}
-        entries = (self.decision.facts.get("memory") or {}).get("entries", ())
+        known = self.decision.facts.get("memory") or {}
+        entries = [*known.get("entries", ()), *(known.get("preferred") or {}).get("entries", ())]
         titles = dict(MemoryEntry.objects.filter(pk__in=[entry["id"] for entry in entries]).values_list("pk", "title")) if entries else {}
         named = ((titles.get(uuid.UUID(entry["id"]), "an entry that is no more"), entry) for entry in entries)
         return [{**entry, "title": title, "aside": why_aside(entry, asked.get("least", LEAST))} for title, entry in named]

@@ -15,7 +15,7 @@ from runs.policy.choosing import RULES, Choice
 from runs.policy.decide import decide
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Facts, facts_from
-from runs.policy.memory import Reading, reading
+from runs.policy.memory import Reading, preferring, reading
 from runs.queries.memory_stale import living_on_stale
 from runs.queries.order import token_id, token_secret
 from tests.factories_pages import HOSTILE, client_of
@@ -95,6 +95,29 @@ def test_halving_lets_nobody_go_on_and_draws_nobody_that_memory_speaks_against()
     assert (against.parameters["rate"], "memory speaks against it, confirmed" in against.words) == (0.2, True)
     none = choose(rule, read(*(entry({"rate": rate}) for rate in (0.1, 0.2, 0.3, 0.4))))
     assert (none.chosen, none.words) == ([], "Every configuration that is left has been tried, or memory speaks against it.")
+
+
+def test_what_memory_speaks_for_goes_first_only_where_the_rule_has_no_reason() -> None:
+    """Never what the rule ranks lower, nor what memory speaks against, nor on the word of nobody but its author."""
+
+    def favoured(*entries: dict[str, Any]) -> Any:
+        return preferring({"preferred": {"collection": "promoted-openings", "entries": list(entries), "hidden": 0}}).speaks_for
+
+    speaks = favoured(entry({"rate": 0.3, "epochs": 9, "opening": "C3 C4 D4"}, kind="finding"))
+    ucb1, halving = RULES["ucb1"], RULES["successive_halving"]
+    first = ucb1.choose(GRID, facts(), lambda _: None, speaks)
+    assert [(one.parameters["rate"], one.words) for one in first.candidates if one.is_chosen] == [
+        (0.3, "never played; memory speaks for it, confirmed"),
+        (0.1, "never played"),
+    ]
+    assert [point["rate"] for point in ucb1.choose(GRID, facts(), read(entry({"rate": 0.3})).against, speaks).chosen] == [0.1, 0.2]
+    played = results((0.1, 1, 0.9), (0.2, 1, 0.8), (0.3, 1, 0.1))
+    assert [point["rate"] for point in ucb1.choose(GRID, facts(results=played), lambda _: None, speaks).chosen] == [0.1, 0.2]
+    unreviewed = favoured(entry({"rate": 0.3}, "unreviewed"))
+    assert [point["rate"] for point in ucb1.choose(GRID, facts(), lambda _: None, unreviewed).chosen] == [0.1, 0.2]
+    rule = {"rule": "successive_halving", "axes": {"rate": [0.1, 0.2, 0.3, 0.4]}, "resource": "epochs", "least": 1, "most": 4, "first": 1}
+    for rate in (0.1, 0.2, 0.3, 0.4):
+        assert halving.choose(rule, facts(), lambda _: None, favoured(entry({"rate": rate}))).chosen == [{"rate": rate, "epochs": 1}]
 
 
 @pytest.mark.parametrize(
@@ -198,6 +221,33 @@ def test_a_sweep_avoids_what_failed_with_receipts_and_says_what_it_left_aside(la
     assert "Memory it read" in page
     assert "left aside: <bdi>withdrawn</bdi>" in page
     assert f"/workspaces/lab/memory/{obeyed.pk.hex}/" in page
+    assert "<script>alert" not in page
+
+
+def test_a_sweep_tries_first_what_led_to_a_champion_with_a_receipt(laboratory: Laboratory) -> None:
+    prefers = DOCUMENT | {
+        "conditions": [],
+        "action": DOCUMENT["action"] | {"choose": {"rule": "ucb1", "axes": {"rate": [0.1, 0.2, 0.3]}, "arms": 1}}
+        | {"memory": {"avoid": "failed-search-configs", "prefer": "promoted-openings"}},
+    }  # fmt: skip
+    said = {"kind": "finding", "collection": "promoted-openings", "title": HOSTILE, "configuration": {"rate": 0.3, "opening": HOSTILE}}
+    with laboratory.opened():
+        policy = approved(laboratory, prefers)
+        alone = failed(laboratory, 0.3, trust="unreviewed", **said)
+        before = decide_now(actor=laboratory.owner, policy=policy)
+        assert (chosen(before), MemoryRead.objects.filter(decision=before).count()) == ([0.1], 0), "nobody has vouched for it"
+        review_memory(actor=approver(laboratory), entry=alone, trust="observed", seen_hash=alone.content_hash, comment="I saw it win")
+        decision = decide_now(actor=laboratory.owner, policy=policy)
+        assert chosen(decision) == [0.3]
+        [receipt] = MemoryRead.objects.filter(decision=decision)
+        assert (receipt.entry_id, receipt.trust) == (alone.pk, "observed")
+        again = decide(read_policy(decision.version.document), facts_from(decision.facts))
+        assert json.loads(json.dumps(again.as_json()["candidates"])) == decision.candidates
+        look_again(laboratory, alone)
+        assert chosen(decide_now(actor=laboratory.owner, policy=policy)) == [0.1], "what is stale speaks for nothing"
+    page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{decision.public_id}/").content.decode()
+    assert "promoted-openings" in page
+    assert "relied on, observed" in page
     assert "<script>alert" not in page
 
 

@@ -7,12 +7,17 @@ import pytest
 from runs.commands.approval import decide_approval
 from runs.commands.memory import Said, review_memory, write_memory
 from runs.commands.policy import create_policy, propose_version
+from runs.commands.promotion import propose_promotion
 from runs.jobs.decide import decide_policies
-from runs.models import Decision, MemoryEntry, Policy, Run
+from runs.models import Artifact, Decision, MemoryEntry, Policy, Run
 from tests.factories import make_member
+from tests.factories_pages import client_of
+from tests.factories_promotions import make_candidate
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
-from workspaces.audit import Refusal
+from workspaces.access import Actor, Kind, Permission
+from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Approval, Notification, User
+from workspaces.verbs import Verb
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,6 +97,53 @@ def test_what_failed_is_remembered_once_with_its_configuration_and_a_person_vouc
         assert told == {"tell", "tell-reviewed"}
         assert Notification.objects.filter(cause=Notification.Cause.POLICY_SAYS).exists()
         assert MemoryEntry.objects.filter(author_kind="policy").count() == 1
+
+
+OPENINGS: dict[str, Any] = {
+    "trigger": {"on": "promotion_decided", "name": "champion"},
+    "conditions": [{"check": "cause_ended", "as": ["promoted"]}],
+    "action": {
+        "do": "write_memory", "kind": "finding", "collection": "promoted-openings", "title": "How a champion opens",
+        "agent": "worker", "with_configuration": True,
+    },
+}  # fmt: skip
+
+
+def test_what_is_promoted_is_remembered_with_what_made_it_and_what_its_run_said_of_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, "remember-openings", OPENINGS)
+        approver = type(laboratory.owner).of(User.objects.get(username="approver-lab"))
+        made = make_candidate(laboratory, parameters={"rate": 0.1})
+        refused = make_candidate(laboratory, value=0.9, content=b"others")
+        describe(
+            actor=laboratory.owner, artifact=made, metadata={"opening": "C3 C4 <b>D4</b>", "rate": "not mine to say", "tree": {"a": 1}}
+        )
+        for artifact, approves in ((made, True), (refused, False)):
+            row = propose_promotion(actor=laboratory.owner, artifact=artifact, name="champion")
+            asked = Approval.objects.get(subject_id=row.pk)
+            decide_approval(actor=approver, approval=asked, approves=approves, comment="So be it", seen_hash=asked.content_hash)
+    for _ in range(2):
+        tick(laboratory)
+    with laboratory.opened():
+        entry = MemoryEntry.objects.get()
+        assert (entry.author_kind, entry.policy, entry.trust, entry.collection) == ("policy", policy, "unreviewed", "promoted-openings")
+        assert entry.configuration == {"opening": "C3 C4 <b>D4</b>", "rate": 0.1}, "a parameter is what the run was launched with"
+        assert "champion, promotion 1" in entry.text
+        assert {(one.kind, one.subject_id) for one in entry.evidence.all()} == {
+            ("artifact", made.pk), ("evaluation", made.run.evaluations.get().pk)
+        }  # fmt: skip
+        decision, holds = Decision.objects.filter(policy=policy).order_by("number")
+        assert (decision.outcome, decision.cause_label, holds.outcome) == ("acts", "champion, promotion 1", "holds")
+    page = client_of(laboratory.owner).get(f"/workspaces/lab/memory/{entry.public_id}/").content.decode()
+    assert f"/workspaces/lab/artifacts/{made.public_id}/" in page
+    assert f"/workspaces/lab/decisions/{decision.public_id}/" in page, "by its decision one comes to the promotion"
+    assert "<b>D4" not in page
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def describe(event: Draft, /, *, actor: Actor, artifact: Artifact, metadata: dict[str, Any]) -> None:
+    """As the run that made it says it when it hands it in."""
+    event.change(artifact, metadata=metadata)
 
 
 def test_an_entry_is_about_one_thing(laboratory: Laboratory) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from labsite.examples.autogo.plan import ARENA, ARENA_JUDGE, FAST_LEARNING, POLICY_RUNNER, SELF_PLAY, SELFPLAY_WORKER
 
 CHAMPION = "champion"
+OPENINGS = "promoted-openings"  # memory: what each champion was trained with, and how it opens
 FAILED = "failed-search-configs"  # memory: configurations that somebody saw fail, and another person vouched for
 GENERATIONS = (
     2  # of champions; the first start plays and learns more than once for the first. A version that allows more is proposed like any other
@@ -42,7 +43,7 @@ NEXT_SWEEP = PolicyPlan(
             "inputs": [{"windows_of": SELF_PLAY.slug, "newest": 4}, {"promoted": CHAMPION}],
             "parameters": {"epochs": 10, "match_games": 24},
             "choose": {"rule": "ucb1", "axes": {"learning_rate": [0.0003, 0.001, 0.004]}, "arms": 2},
-            "memory": {"avoid": FAILED, "failed_attempts": True},
+            "memory": {"avoid": FAILED, "failed_attempts": True, "prefer": OPENINGS},
             "purpose": "Which step learns most from the newest games",
         },
         "limits": {"decisions": 3 * GENERATIONS, "gpu_hours_a_week": 20, "failures": 2},
@@ -112,4 +113,22 @@ REMEMBER = PolicyPlan(
         "limits": {"decisions": 20 * GENERATIONS},
     }),
 )  # fmt: skip
-POLICIES = (NEXT_SWEEP, JUDGE, PROMOTE, NEXT_GAMES, REMEMBER)
+REMEMBER_OPENINGS = PolicyPlan(
+    slug="remember-openings",
+    name="Remember how champions open",
+    reason="What became champion is written down with its configuration and its first moves; once a person vouches for it, its step is tried first",
+    document=MappingProxyType({
+        "trigger": {"on": "promotion_decided", "name": CHAMPION},
+        "conditions": [{"check": "cause_ended", "as": ["promoted"]}],
+        "action": {
+            "do": "write_memory",
+            "kind": "finding",
+            "collection": OPENINGS,
+            "title": "A champion, how it opens and what it was trained with",
+            "agent": POLICY_RUNNER.slug,
+            "with_configuration": True,
+        },
+        "limits": {"decisions": 20 * GENERATIONS},
+    }),
+)  # fmt: skip
+POLICIES = (NEXT_SWEEP, JUDGE, PROMOTE, NEXT_GAMES, REMEMBER, REMEMBER_OPENINGS)

@@ -1,5 +1,6 @@
 """The loop of the Go laboratory, closed by its policies alone: games, a sweep, the arena, a champion that a person approves, its games, and again."""
 
+import re
 import time
 from typing import Any
 
@@ -9,12 +10,13 @@ from labsite.examples.autogo import make, plan, policies
 from labsite.examples.ground import plain
 from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run
+from runs.commands.memory import review_memory
 from runs.commands.policy import propose_version
 from runs.jobs.advance import advance_sweep
 from runs.jobs.decide import decide_policies
 from runs.jobs.overlap import check_overlap
 from runs.launch import LaunchRequest
-from runs.models import Decision, Policy, Promotion, Run, Sweep
+from runs.models import Decision, MemoryEntry, MemoryRead, Policy, Promotion, Run, Sweep
 from tests.factories import make_user
 from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, dispatch, watch
@@ -57,6 +59,8 @@ def turn(laboratory: Laboratory, approver: Actor) -> None:
     with laboratory.opened():
         for asked in Approval.objects.filter(status=Approval.Status.PENDING, subject_type="promotion"):
             decide_approval(actor=approver, approval=asked, approves=True, comment="It leads", seen_hash=asked.content_hash)
+        for entry in MemoryEntry.objects.filter(collection=policies.OPENINGS, trust="unreviewed"):
+            review_memory(actor=approver, entry=entry, trust="observed", seen_hash=entry.content_hash, comment="I saw its games")
 
 
 def made_small(laboratory: Laboratory, researcher: Actor, approver: Actor) -> None:
@@ -110,6 +114,14 @@ def test_two_generations_run_by_themselves_and_each_run_leads_back_to_what_it_re
         [batch] = beaten.facts["gates"]["elo_sequential"]["batches"]
         assert sum(batch["pairs"]) == SMALL[policies.JUDGE.slug]["games"] // 2, "it has played the champion, every game with both colours"
         assert (decision.facts["memory"]["collection"], decision.facts["memory"]["entries"]) == (policies.FAILED, [])
+        [receipt] = MemoryRead.objects.filter(decision=decision).select_related("entry")
+        assert (receipt.trust, receipt.entry.collection, receipt.entry.policy.slug) == (
+            "observed", policies.OPENINGS, policies.REMEMBER_OPENINGS.slug
+        ), "what the first champion opens with was remembered, vouched for, and read"  # fmt: skip
+        assert receipt.entry.evidence.filter(artifact=champions[0].artifact).exists()
+        configuration = receipt.entry.configuration
+        assert re.fullmatch(r"([A-E][1-5] ){2}[A-E][1-5]", configuration["opening"])
+        assert configuration["learning_rate"] == champions[0].artifact.run.parameters["learning_rate"]
         assert not Run.objects.exclude(status="succeeded").exclude(ended_at=None).exists(), told()
     page = client_of(approver).get(f"/workspaces/autogo-main/decisions/{decision.public_id}/").content.decode()
     assert "It acted:" in page

@@ -8,13 +8,17 @@ with the same numpy and as many threads.
 import copy
 import hashlib
 import time
+from dataclasses import replace
 
 import numpy as np
 import positions
 from checkpoints import one_checkpoint
+from go_board import Board
 from gradients import Adam, gradient, losses, symmetries, turned
+from gtp import vertex_text
 from matches import note_capped, play_pair, points_of_first, read_match, share_error, write_games
 from network import Weights, write_checkpoint
+from play import Match, move_alone
 from positions import Positions
 from run_folder import Job, JobError, run
 
@@ -23,6 +27,7 @@ PARAMETERS = (
     "seconds_per_epoch", "match_games", "simulations", "exploration", "komi", "random_moves", "move_cap", "play_on", "benchmark",
 )  # fmt: skip
 WIN_RATE = "win_rate"
+OPENING_MOVES = 3
 
 
 def main(job: Job) -> None:
@@ -40,7 +45,7 @@ def main(job: Job) -> None:
     write_checkpoint(path, weights, {"size": found.size, "seed": job.seed, "params": job.params, "inputs": sources})
     # Several checkpoints can be inputs of one arena only under different names.
     name = f"checkpoint-{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
-    described = {"size": found.size, "positions": len(training), "channels": weights.channels}
+    described = {"size": found.size, "positions": len(training), "channels": weights.channels, "opening": opening(match, weights)}
     job.event("artifact", path="outputs/checkpoint.npz", name=name, kind="checkpoint", metadata=described)
     if games:
         played = play_pair(match, weights, start.weights, games, [job.seed, 2])
@@ -53,6 +58,17 @@ def main(job: Job) -> None:
         job.metric(WIN_RATE, share, 0)
         job.event("score", benchmark=job.text("benchmark", "go-fast-learning"), metric=WIN_RATE, value=share, stderr=error, samples=games)
         print(f"{points:g} of {games} points against {start.name}", flush=True)
+
+
+def opening(match: Match, weights: Weights) -> str:
+    """The first moves of the checkpoint against itself from the empty board, without noise or chance: what it opens with."""
+    board, quiet = Board(match.size), replace(match.settings, noise=0.0)
+    found = []
+    for _ in range(OPENING_MOVES):
+        move = move_alone(board.copy(), weights, quiet, np.random.default_rng(0))
+        found.append(vertex_text(match.size, move))
+        board.play(move)
+    return " ".join(found)
 
 
 def split(job: Job, found: Positions) -> tuple[Positions, Positions]:
