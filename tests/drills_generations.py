@@ -9,7 +9,7 @@ from labsite.examples.autogo import plan, policies
 from labsite.examples.ground import plain
 from runs.commands.approval import decide_approval
 from runs.commands.launch import launch_run
-from runs.commands.policy import propose_version
+from runs.commands.policy import create_policy, propose_version
 from runs.launch import LaunchRequest
 from runs.lifecycle import RunStatus
 from runs.models import Decision, Policy, Promotion, Run
@@ -20,12 +20,24 @@ from workspaces.queries.chain import verify_chain
 from workspaces.queries.ledger import recount
 from workspaces.queries.registry import stored_content
 
-GAMES, PIECE, WINDOWS = 64, plan.SELF_PLAY.window_records, 32
+GAMES, PIECE, WINDOWS, ARENA_GAMES = 64, plan.SELF_PLAY.window_records, 32, 16
 STUCK_SECONDS = 600
 LONGER: dict[str, dict[str, Any]] = {
     policies.NEXT_SWEEP.slug: {"epochs": 10, "match_games": 8},
-    policies.JUDGE.slug: {"games": 8},
+    policies.JUDGE.slug: {"games": ARENA_GAMES},
     policies.NEXT_GAMES.slug: {"games": GAMES, "games_per_piece": PIECE},
+}
+# Who became champion had luck in its arena, and a rating far above random weights tells little apart: held against that one rating for good, the best
+# of the next generations are turned away. So the champion is rated anew beside each of them; the newest score is the one that counts.
+MEASURE: dict[str, Any] = {
+    "trigger": {"on": "sweep_ended", "agent": plan.POLICY_RUNNER.slug},
+    "action": {
+        "do": "launch_run",
+        "agent": plan.ARENA_JUDGE.slug,
+        "benchmark": plan.ARENA.slug,
+        "inputs": [{"promoted": policies.CHAMPION, "required": True}, {"made_by_cause": "checkpoint", "best": 1}],
+        "parameters": {"games": ARENA_GAMES},
+    },
 }
 
 
@@ -40,6 +52,8 @@ class Loop:
         with scope.open_workspace(self._workspace.pk):
             for entry in policies.POLICIES:
                 self._lengthen(entry)
+            again = create_policy(actor=self._researcher, slug="measure-champion", name="Rate the champion anew")
+            self._let_act(again, MEASURE | {"limits": self._limits})
             launch_run(
                 actor=self._researcher,
                 request=LaunchRequest(
@@ -52,18 +66,23 @@ class Loop:
         document = plain(entry.document)
         if entry.slug in LONGER:
             document["action"].setdefault("parameters", {}).update(LONGER[entry.slug])
-        document["limits"] = {"decisions": 10 * self._generations, "failures": 2}
+        document["limits"] = self._limits
         if entry is policies.NEXT_SWEEP:
             document["action"]["inputs"] = [{"windows_of": plan.SELF_PLAY.slug, "newest": WINDOWS}, {"promoted": policies.CHAMPION}]
             document["action"]["choose"] = {"rule": "ucb1", "axes": {"learning_rate": [0.002, 0.004]}, "arms": 1}
         if entry is policies.PROMOTE:
             document["gate"] = [{"check": "score_gain", "at_least": 0}]
-        if entry is policies.NEXT_GAMES:  # whether the newest is promoted or not: it is the champion that plays
-            document["trigger"] = {"on": "evaluation_scored", "benchmark": plan.ARENA.slug, "agent": plan.ARENA_JUDGE.slug}
+        if entry is policies.NEXT_GAMES:  # while the arena plays, whoever is promoted then
+            document["trigger"] = {"on": "sweep_ended", "agent": plan.POLICY_RUNNER.slug}
             document["action"]["inputs"] = [{"promoted": policies.CHAMPION}]
-        version = propose_version(
-            actor=self._researcher, policy=Policy.objects.get(slug=entry.slug), document=document, reason=f"{self._generations} generations"
-        )
+        self._let_act(Policy.objects.get(slug=entry.slug), document)
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"decisions": 10 * self._generations, "failures": 2}
+
+    def _let_act(self, policy: Policy, document: dict[str, Any]) -> None:
+        version = propose_version(actor=self._researcher, policy=policy, document=document, reason=f"{self._generations} generations")
         asked = Approval.objects.get(subject_id=version.pk)
         decide_approval(actor=self._approver, approval=asked, approves=True, comment="A drill", seen_hash=asked.content_hash)
 
@@ -75,7 +94,7 @@ class Loop:
             with scope.open_workspace(self._workspace.pk):
                 for asked in Approval.objects.filter(status=Approval.Status.PENDING, subject_type="promotion"):
                     decide_approval(actor=self._approver, approval=asked, approves=True, comment="It leads", seen_hash=asked.content_hash)
-                ended = Run.objects.filter(agent__slug=plan.ARENA_JUDGE.slug, status=RunStatus.SUCCEEDED).count()
+                ended = Run.objects.filter(sweep__decision__policy__slug=policies.JUDGE.slug, status=RunStatus.SUCCEEDED).count()
                 champions, runs = Promotion.objects.filter(decided_at__isnull=False).count(), Run.objects.count()
                 assert time.monotonic() - since < STUCK_SECONDS, self._words()
             if ended > told:

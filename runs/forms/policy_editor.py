@@ -77,7 +77,7 @@ def edited(given: Mapping[str, str], look: Look) -> Editor:
     editor.is_redrawn = bool(given.get("add") or given.get("remove") or fill) or _names(editor) != _sent(given)
     if given.get("add"):
         rows = next((part.groups for part in editor.parts if part.name == given["add"]), [])
-        editor.focus = rows[-1].head.id if rows and rows[-1].head else ""
+        editor.focus = rows[-1].all[0].id if rows else ""
     return editor
 
 
@@ -147,7 +147,7 @@ def _names(editor: Editor) -> set[str]:
 
 def _sent(given: Mapping[str, str]) -> set[str]:
     """The same of what was sent: its names, and what each group was when it was drawn."""
-    paths = ("trigger.", "conditions.", "gate.", "action.", "input.", "choose.", "memory.", "limits.")
+    paths = ("trigger.", "conditions.", "gate.", "action.", "choices.", "input.", "choose.", "memory.", "limits.")
     return {f"{name}={given[name]}" if name.endswith(":was") else name for name in given if name.startswith(paths)}
 
 

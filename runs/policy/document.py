@@ -17,7 +17,7 @@ from runs.policy.memory import NEEDS as MEMORY_NEEDS
 from runs.policy.memory import PARAMETERS as MEMORY
 from runs.schema_words import schema_words
 
-MAX_CHECKS, MAX_INPUTS, MAX_FAULTS = 20, 20, 20
+MAX_CHECKS, MAX_INPUTS, MAX_FAULTS, MAX_CHOICES = 20, 20, 20, 10
 SLUG = {"type": "string", "minLength": 1, "maxLength": 64}
 WORDS = {"type": "string", "maxLength": 1000}
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
@@ -83,7 +83,7 @@ ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("question",),
         {
             "question": {**WORDS, "minLength": 1},
-            "choices": {"type": "array", "minItems": 2, "maxItems": 10, "uniqueItems": True, "items": ANSWER},
+            "choices": {"type": "array", "minItems": 2, "maxItems": MAX_CHOICES, "uniqueItems": True, "items": ANSWER},
             "role": {"enum": ["approver", "admin", "owner"]},
             "hours": {"type": "integer", "minimum": 1, "maximum": 24 * 366},
         },

@@ -13,16 +13,17 @@ from jsonschema import Draft202012Validator
 from runs.policy.changes import PARTS
 from runs.policy.checks import CHECKS
 from runs.policy.choosing import RULES
-from runs.policy.document import ACTIONS, INPUTS, LIMITS, MAX_CHECKS, MAX_INPUTS, SLUG, TRIGGERS
+from runs.policy.document import ACTIONS, INPUTS, LIMITS, MAX_CHECKS, MAX_CHOICES, MAX_INPUTS, SLUG, TRIGGERS
 from runs.policy.form_values import hint_of, kind_of, shown_value
 from runs.policy.memory import NEEDS as MEMORY_NEEDS
 from runs.policy.memory import PARAMETERS as MEMORY
 from runs.schema_words import schema_words
 
-HEAD, WAS, NAME = ":head", ":was", ":name"  # of a group: what it is, what it was when it was drawn, and of an input which one
+# Of a group: what it is, what it was when it was drawn, of an input which one, and of a row that is one text that text.
+HEAD, WAS, NAME, TEXT = ":head", ":was", ":name", ":text"
 HEADS = {"trigger": "on", "conditions": "check", "gate": "check", "action": "do", "choose": "rule"}
-LISTED = {"conditions": MAX_CHECKS, "gate": MAX_CHECKS, "input": MAX_INPUTS}
-GROUPS = ("trigger", "conditions", "gate", "action", "input", "choose", "memory", "limits")
+LISTED = {"conditions": MAX_CHECKS, "gate": MAX_CHECKS, "input": MAX_INPUTS, "choices": MAX_CHOICES}
+GROUPS = ("trigger", "conditions", "gate", "action", "choices", "input", "choose", "memory", "limits")
 UNKNOWN, MISSING = "This is not known here.", "It is missing."
 MOST_STRANGE = 30  # names that the catalogue does not know, in one group
 NOUNS = {"windows_of": "dataset", "over": "agent"}  # parameter -> what it is a name of, where that is not its own name
@@ -30,7 +31,6 @@ HINTS = {
     "axes": 'JSON: {"rate": [0.1, 0.2]} for values, {"rate": {"low": 0.001, "high": 1, "scale": "log"}} for a range',
     "at": "hours and minutes of the workspace’s clock, such as 03:30",
     "question": "what a person is asked; it goes into the inbox of all who may answer",
-    "choices": 'JSON: ["yes", "no"]; leave it empty for an answer in their own words',
     "role": "who may answer at least; empty: as the workspace’s rule for questions says",
     "hours": "after so many the question expires; empty: as the workspace’s rule says",
     "answer": "only this one, word for word; empty: any answer",
@@ -132,14 +132,19 @@ def _action(given: dict[str, Any]) -> list[Part]:
     does = given.get("do", "")
     needs, allowed = ACTIONS.get(does, ((), {})) if isinstance(does, str) else ((), {})
     fits = {"inputs": _are_inputs(given.get("inputs", [])), "choose": _is_table(given, "choose"), "memory": _is_table(given, "memory")}
+    fits["choices"] = _are_texts(given.get("choices"))
     apart = {name for name in fits if fits[name] and name in allowed}
-    takes = {name: [key for key in kinds if key not in ("inputs", "choose", "memory")] for name, (_, kinds) in ACTIONS.items()}
+    elsewhere = {"inputs", "choose", "memory"} | ({"choices"} & apart)
+    takes = {name: [key for key in kinds if key not in elsewhere] for name, (_, kinds) in ACTIONS.items()}
     plain = {name: {key: ACTIONS[name][1][key] for key in keys} for name, keys in takes.items()}
     rest = {key: value for key, value in given.items() if key not in apart}
     main = _group(
         "action", "", ("action",), rest, [(name, name.replace("_", " ")) for name in ACTIONS], plain, {does: needs} if allowed else {}
     )
     parts = [Part("action", "Action", "What it does.", [main])]
+    if "choices" in apart:
+        rows = [_text_row("choices", place, text) for place, text in enumerate(given.get("choices", []))]
+        parts.append(Part("choices", "Answers", "What a person may answer, word for word; none for their own words.", rows, "answer"))
     if "inputs" in apart:
         rows = [_input(place, entry) for place, entry in enumerate(given.get("inputs", []))]
         parts.append(Part("input", "Inputs", "What each launch reads, found when it decides.", rows, "input"))
@@ -167,6 +172,13 @@ def _input(place: int, given: dict[str, Any]) -> Group:
             one.key, one.label = kind, "name"
             one.noun = NOUNS.get(kind, kind) if kind in ("dataset", "windows_of") else ""
     return group
+
+
+def _text_row(part: str, place: int, text: str) -> Group:
+    path = f"{part}.{place}"
+    id_ = f"e-{part}-{place}"
+    one = Field(f"{path}.{TEXT}", TEXT, f"{id_}-text", f"answer {place + 1}", "text", text, is_needed=True)
+    return Group(path, f"{place + 1}", (), None, "", [one])
 
 
 def _group(
@@ -252,6 +264,13 @@ def _rows(document: Mapping[str, Any], name: str, most: int) -> list[dict[str, A
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows) or len(rows) > most:
         raise Unshown(f"{name} is no list of at most {most} objects.")
     return rows
+
+
+def _are_texts(rows: Any) -> bool:
+    """What a row of one line each can hold; where nothing is named, rows can be added."""
+    if rows is None:
+        return True
+    return isinstance(rows, list) and 0 < len(rows) <= 2 * MAX_CHOICES and all(isinstance(row, str) and row.isprintable() for row in rows)
 
 
 def _are_inputs(rows: Any) -> bool:

@@ -1,5 +1,6 @@
 """What is wrong with a document, put beside the field that it is about. Pure."""
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -46,7 +47,20 @@ def _names(one: Field, words: str) -> bool:
     return bool(noun) and f"there is no {noun} {one.value[:64]!r}" in words
 
 
+def _on_row(part: Part, words: str) -> bool:
+    """Beside the rows of one text each that the sentence begins with."""
+    rows = [one for group in part.groups for one in group.fields if words.startswith((f"{one.value!r} ", f"{json.dumps(one.value)} "))]
+    for one in rows:
+        one.faults.append(words)
+    return bool(rows)
+
+
 def _on_part(parts: list[Part], heading: str, words: str) -> bool:
+    choices = next((part for part in parts if part.name == "choices"), None)
+    if choices is not None and heading == "action ask, choices":
+        if not _on_row(choices, words):
+            choices.faults.append(words[:1].upper() + words[1:])
+        return True
     name = {"rule": "choose"}.get(heading.split(" ")[0].rstrip(","), heading.split(" ")[0].rstrip(","))
     part = next((part for part in parts if part.name == name), None)
     if part is None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from runs.policy.checks import CHECKS
 from runs.policy.choosing import RULES
-from runs.policy.document import ACTIONS, INPUTS, LIMITS, MAX_CHECKS, MAX_INPUTS, TRIGGERS
-from runs.policy.form import GROUPS, HEAD, HEADS, LISTED, NAME, WAS
+from runs.policy.document import ACTIONS, INPUTS, LIMITS, MAX_CHECKS, MAX_CHOICES, MAX_INPUTS, TRIGGERS
+from runs.policy.form import GROUPS, HEAD, HEADS, LISTED, NAME, TEXT, WAS
 from runs.policy.form_values import kind_of, taken_value
 from runs.policy.memory import PARAMETERS as MEMORY
 
@@ -45,6 +45,9 @@ def _action_entry(filled: Filled) -> dict[str, Any]:
             kept = row if row.get(WAS, kind) == kind else {name: text for name, text in row.items() if name in known}
             rows.append({kind: row.get(NAME, "").strip(), **_values(kept, known)})
         action |= {"inputs": rows} if rows else {}
+    if "choices" in allowed and "choices" not in action:
+        texts = [filled[path].get(TEXT, "") for path in _paths(filled, "choices")]
+        action |= {"choices": texts} if texts else {}
     if "choose" in allowed and "choose" not in action:
         chosen = _entry("choose", filled.get("choose", {}), {name: rule.parameters for name, rule in RULES.items()})
         action |= {"choose": chosen} if chosen != {"rule": ""} else {}
@@ -87,6 +90,11 @@ def _values(filled: Mapping[str, str], takes: Mapping[str, Any]) -> dict[str, An
 
 def with_row(document: dict[str, Any], part: str) -> dict[str, Any]:
     """The same with one more row of a part; the same where there is no room for one."""
+    if part == "choices":
+        texts = document["action"].get("choices", [])
+        if document["action"].get("do") != "ask" or not isinstance(texts, list) or len(texts) >= MAX_CHOICES:
+            return document
+        return document | {"action": document["action"] | {"choices": [*(texts or [""]), ""]}}  # one answer alone is no choice
     if part == "input":
         inputs = document["action"].get("inputs", [])
         room = [*inputs, {"dataset": ""}] if len(inputs) < MAX_INPUTS else inputs
@@ -99,7 +107,8 @@ def without_row(document: dict[str, Any], path: str) -> dict[str, Any]:
     part, _, place = path.partition(".")
     if part not in LISTED or not INDEX.fullmatch(place):
         return document
-    holder, name = (document["action"], "inputs") if part == "input" else (document, part)
+    of_action = {"input": "inputs", "choices": "choices"}
+    holder, name = (document["action"], of_action[part]) if part in of_action else (document, part)
     rows = [row for at, row in enumerate(holder.get(name, [])) if at != int(place)]
     left = {key: value for key, value in holder.items() if key != name} | ({name: rows} if rows else {})
-    return document | {"action": left} if part == "input" else left
+    return document | {"action": left} if part in of_action else left

@@ -124,6 +124,41 @@ def test_rows_are_added_and_taken_out_without_a_script() -> None:
     assert len(json.loads(look(sent(full) | {"add": "gate"}).text)["gate"]) == 20
 
 
+def test_answers_are_rows_each_with_its_own_fault() -> None:
+    """A choice of a question is typed as it is answered; nobody writes JSON for it."""
+    ask: Document = {"trigger": {"on": "manual"}, "action": {"do": "ask", "question": "Again?"}}
+    assert [part.name for part in draw(ask)] == ["trigger", "conditions", "gate", "action", "choices", "limits"]
+    added = look(sent(ask) | {"add": "choices"})
+    assert json.loads(added.text)["action"]["choices"] == ["", ""], "one answer alone is no choice"
+    assert (added.focus, added.is_redrawn) == ("e-choices-1-text", True)
+    given = sent(json.loads(added.text)) | {"choices.0.:text": "train", "choices.1.:text": HOSTILE}
+    typed = look(given)
+    assert json.loads(typed.text)["action"]["choices"] == ["train", HOSTILE]
+    assert (one(typed, "choices.1.:text").value, typed.is_redrawn) == (HOSTILE, False)
+    faulty = look(given | {"choices.0.:text": "two  spaces", "choices.1.:text": ""})
+    assert one(faulty, "choices.1.:text").faults, "an answer that is none is said beside it"
+    spaced = look(given | {"choices.0.:text": " train"})
+    assert "one line of words" in one(spaced, "choices.0.:text").faults[0]
+    twice = look(given | {"choices.1.:text": "train"})
+    [told] = [part.faults for part in twice.parts if part.name == "choices"]
+    assert told, "that two are the same is said where the answers stand"
+    left = look(given | {"remove": "choices.0"})
+    assert json.loads(left.text)["action"]["choices"] == [HOSTILE]
+    assert "choices" not in json.loads(look(sent(json.loads(left.text)) | {"remove": "choices.0"}).text)["action"]
+    full = {"trigger": {"on": "manual"}, "action": {"do": "ask", "question": "x", "choices": [str(place) for place in range(10)]}}
+    assert len(json.loads(look(sent(full) | {"add": "choices"}).text)["action"]["choices"]) == 10
+    assert json.loads(look(sent(STARTERS["next-sweep"]) | {"add": "choices"}).text) == STARTERS["next-sweep"]
+    assert "choices" not in json.loads(look(given | {"action.:head": "notify"}).text)["action"]
+
+
+@pytest.mark.parametrize("choices", ["yes", [], [1, 2], ["a\nb", "c"], {"a": 1}, ["x"] * 21])
+def test_answers_that_no_row_can_hold_stay_as_they_are(choices: Any) -> None:
+    document: Document = {"trigger": {"on": "manual"}, "action": {"do": "ask", "question": "Again?", "choices": choices}}
+    editor = opened(document, lambda _: [])
+    assert read_form(sent(document)) == document
+    assert one(editor, "action.choices").faults or editor.faults or choices == ["a\nb", "c"]
+
+
 def test_the_side_that_was_changed_holds_and_where_both_were_a_person_says_which() -> None:
     given = sent(STARTERS["next-sweep"])
     other = json.dumps(STARTERS["tell-when-reached"])
