@@ -35,7 +35,7 @@ from workspaces.queries.withdrawal import withdrawn
 from workspaces.standings import standings
 from workspaces.units import MS_PER_HOUR
 
-MOST_RESULTS = 1_000  # the newest
+MOST_RESULTS = 1_000  # the newest: each decision keeps all that it weighed, some 300 bytes a result
 MOST_IN_A_ROW = 50  # decisions that are looked back on for failures
 MOST_ARTIFACTS, MOST_WINDOWS = 100, 200
 
@@ -153,7 +153,9 @@ def _results(policy: Policy) -> dict[str, Any]:
     if contract is None:
         return known
     of = {"agent": Agent.objects.find(about["agent"])} if "agent" in about else {}
-    runs = list(Run.objects.filter(benchmark=benchmark, **of).order_by("-created_at", "-pk")[:MOST_RESULTS])[::-1]
+    runs = list(Run.objects.filter(benchmark=benchmark, **of).order_by("-created_at", "-pk")[: MOST_RESULTS + 1])[::-1]
+    has_older = len(runs) > MOST_RESULTS
+    runs = runs[-MOST_RESULTS:]
     scores = {
         row.run_id: row.value for row in scores_under(contract).filter(FINITE, run__in=[run.pk for run in runs]).order_by("created_at")
     }
@@ -165,6 +167,7 @@ def _results(policy: Policy) -> dict[str, Any]:
         "direction": "maximize" if contract.direction == Contract.Direction.MAXIMIZE else "minimize",
         "target": objective.target if objective else None,
         "best": best.value if best else None,
+        "has_older": has_older,
         "results": tuple(
             Result(run.public_id, run.name, run.parameters, scores.get(run.pk), run.is_terminal) for run in runs if run.pk not in gone
         ),

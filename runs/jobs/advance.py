@@ -8,9 +8,10 @@ from runs.commands.sweep import break_off_sweep, end_sweep, launched, member_id,
 from runs.jobs.apart import apart
 from runs.jobs.asker import asker_of
 from runs.jobs.job import job
-from runs.lifecycle import TERMINAL, RunStatus
-from runs.models import Decision, Run, Sweep
+from runs.lifecycle import RunStatus
+from runs.models import Run, Sweep
 from runs.queries.site_rules import site_stop
+from runs.queries.sweep_waits import left_at_once
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.models import NotFound
@@ -27,16 +28,6 @@ def advance_sweep(actor: Actor, subject: uuid.UUID) -> None:
             _advance(actor, sweep)
 
 
-def _left_at_once(sweep: Sweep) -> int:
-    """How many more runs the limit of its policy lets be under way at once; of a sweep that a person launched as many as it has."""
-    decision = Decision.objects.filter(pk=sweep.decision_id).select_related("version").first() if sweep.decision_id is not None else None
-    most: int | None = (decision.version.document.get("limits") or {}).get("runs_at_once") if decision is not None else None
-    if decision is None or most is None:
-        return sweep.members
-    under_way = Run.objects.filter(sweep__decision__policy=decision.policy_id).exclude(status__in=sorted(TERMINAL))
-    return max(0, most - under_way.count())
-
-
 def _advance(actor: Actor, sweep: Sweep) -> None:
     asker = asker_of(sweep.requested_by, sweep.token_id, job_id=actor.job_id)
     if asker is None:
@@ -45,7 +36,7 @@ def _advance(actor: Actor, sweep: Sweep) -> None:
     if sweep.decision_id is not None and site_stop():
         return  # the operators have stopped what policies do; it goes on when they let it
     done = launched(sweep)
-    room = min(AHEAD - Run.objects.filter(sweep=sweep, status__in=WAITING).count(), _left_at_once(sweep))
+    room = min(AHEAD - Run.objects.filter(sweep=sweep, status__in=WAITING).count(), left_at_once(sweep))
     for number in range(done + 1, min(sweep.members, done + max(0, room)) + 1):
         try:
             launch_run(

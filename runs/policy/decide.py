@@ -126,7 +126,12 @@ def _act(policy: Policy, facts: Facts, checks: tuple[Fact, ...]) -> Decided:
     first = preferring(facts.memory, asked.get("least", LEAST)) if asked and "prefer" in asked else None
     favoured = {"favoured": first.speaks_for} if first is not None and first.obeyed else {}
     choice = RULES[choose["rule"]].choose(choose, facts, lambda point: read.against({**fixed, **point}), **favoured)
-    words = f"{choice.words} {read.words}".strip()
+    older = (
+        f"It weighed the newest {len(facts.results):,} results alone; what was tried before them may be tried again."
+        if facts.has_older
+        else ""
+    )
+    words = " ".join(part for part in (choice.words, older, read.words) if part)
     if not choice.chosen:
         return Decided(Outcome.HOLDS, words, checks, choice.candidates)
     return _within(policy, facts, checks, words, choice.candidates)

@@ -49,7 +49,7 @@ class Facts:
     reserves at most. `memory`: the entries that it read, and how many failed attempts were hidden from it (`runs.policy.memory`). `gates` holds, by
     the name of a check, what that check alone looks at (`runs.policy.gates`, `.measured`); `said` what each expression of the policy gave.
     `site`: the rules of the installation that held (`version`, `document`) and how often the policy acted in 24 hours (`acted_lately`); empty where
-    there were none.
+    there were none. `has_older`: there are results before the newest ones, which are all that is weighed and kept.
     """
 
     at: str
@@ -69,6 +69,7 @@ class Facts:
     target: float | None = None
     best: float | None = None
     results: tuple[Result, ...] = ()
+    has_older: bool = False
     candidate: Measured | None = None
     standing: Measured | None = None
     datasets: tuple[dict[str, str], ...] = ()

@@ -14,6 +14,7 @@ from runs.queries.compare import CURVED_RUNS
 from runs.queries.launch_choices import launch_choices
 from runs.queries.sweep import MEMBERS_SHOWN, SweepTable, find_sweep, list_sweeps, progress_of, table_of, words_of
 from runs.queries.sweep_plan import SweepPlan, plan_sweep
+from runs.queries.sweep_waits import why_it_waits
 from runs.reservation import cost_micros
 from runs.search_space import arithmetic
 from runs.views.launch import FIELDS, place_missing
@@ -144,6 +145,7 @@ def _shown(request: PageRequest, sweep: Sweep) -> dict[str, Any]:
         # Another head asks for what its metric's name says is good, the one that orders now for the other way round.
         "heads": [(key, ("high" if table.descends else "low") if key == table.by else None) for key in table.metrics],
         "chart": parallel([*drawn, table.result], members, descends=table.descends),
+        "waits": why_it_waits(sweep, progress.launched),
         "is_cut": progress.launched > len(table.rows),
         "compared": [row.run.public_id for row in table.rows[:CURVED_RUNS]],
         "is_live": sweep.status == Sweep.Status.RUNNING or progress.waiting + progress.active > 0,

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from labsite.owner import as_owner
+from runs.checks import policy_facts
 from runs.checks.policy_facts import facts_for
 from runs.commands.decision import decide_now, record_asked
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy
@@ -18,10 +19,10 @@ from runs.jobs.decide import decide_policies
 from runs.models import Decision, PolicyVersion, Run, Sweep
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
-from runs.policy.facts import Cause, Facts
+from runs.policy.facts import Cause, Facts, facts_from
 from runs.policy.starters import STARTERS
 from runs.queries.withdrawal import find_subject
-from tests.factories_pages import client_of
+from tests.factories_pages import client_of, copy_runs
 from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.test_policy import DOCUMENT, LEARNER, approved, approver, tick
 from workspaces.audit import Refusal
@@ -123,11 +124,15 @@ def test_no_more_runs_of_a_policy_are_under_way_than_it_may_have_at_once(laborat
     tick(laboratory)
     with laboratory.opened():
         assert Run.objects.count() == 3, "of 4"
+        address = f"/workspaces/lab/sweeps/{Sweep.objects.get().public_id}/"
+        waits = "1 member of 4 is still to be launched. Its policy may have 3 runs under way at once (version 1) and has 3."
+        assert waits in client_of(laboratory.owner).get(address).content.decode()
         cancel_run(actor=laboratory.owner, run=Run.objects.earliest("number"))
     tick(laboratory)
     with laboratory.opened():
         assert Run.objects.count() == 4
         assert Run.objects.exclude(status="cancelled").count() == 3
+    assert "still to be launched" not in client_of(laboratory.owner).get(address).content.decode()
 
 
 def test_what_a_sweep_has_still_to_launch_counts_as_spent(laboratory: Laboratory) -> None:
@@ -159,3 +164,18 @@ def test_one_bad_row_keeps_no_other_policy_from_its_turn(laboratory: Laboratory,
     tick(laboratory)
     with laboratory.opened():
         assert Decision.objects.get().policy.slug == "tell"
+
+
+def test_a_decision_says_that_it_weighed_the_newest_results_alone(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT | {"conditions": []})
+        pattern = launch(laboratory, parameters={"rate": 0.1, "epochs": 1})
+        copy_runs(actor=laboratory.owner, pattern=pattern, count=2)
+        monkeypatch.setattr(policy_facts, "MOST_RESULTS", 3)
+        assert "newest" not in decide_now(actor=laboratory.owner, policy=policy).words
+        monkeypatch.setattr(policy_facts, "MOST_RESULTS", 2)
+        decision = decide_now(actor=laboratory.owner, policy=policy)
+        assert "It weighed the newest 2 results alone" in decision.words
+        assert len(decision.facts["results"]) == 2
+        again = decide(read_policy(decision.version.document), facts_from(decision.facts))
+        assert again.words == decision.words
