@@ -105,6 +105,7 @@ class ScoreboardOut(Schema):
     ranked: int
     metrics_reported: list[str] = Field(description="Other metrics under this contract, of which `metric` may name some.")
     items: list[RankedScoreOut]
+    tie_rule: Literal["shared_rank", "earlier_first"] | None
     over_seeds: Literal["mean", "median"] | None
     seed_rows: list[SeedRowOut]
     seed_rows_total: int
@@ -142,8 +143,9 @@ def get_scoreboard(
 
     `by` names the metric of the contract that ranks, each in its own direction. Metrics of the contract are shown beside it where `metric` names
     none. `metric`, up to four times, shows others beside the score, with mean and median rank over the score and them; `order` stands the scores
-    by one of these. More of a metric that the contract does not name is better unless `lower` names it too. Equal values share a rank; a run that
-    reported no finite number of a metric stands behind all that did.
+    by one of these. More of a metric that the contract does not name is better unless `lower` names it too. Equal values share a rank;
+    where `tie_rule` of the contract is `earlier_first`, the earlier of equal scores has the better one. A run that reported no finite number of a
+    metric stands behind all that did.
     """
     found = Benchmark.objects.find(benchmark)
     view = BoardView(
@@ -163,6 +165,7 @@ def get_scoreboard(
         "ranked": board.ranked,
         "metrics_reported": board.offered,
         "items": [_score(board, score) for score in board.scores],
+        "tie_rule": contract and contract.tie_rule,
         "over_seeds": together and together.over,
         "seed_rows": [_seed_row(board, row) for row in together.rows] if together else [],
         "seed_rows_total": together.total if together else 0,

@@ -7,6 +7,7 @@ from runs.eligibility import Fact, Link, Verdict
 from runs.models import Evaluation
 from runs.queries.scoreboard import FINITE, scores_under
 from runs.queries.seed_board import place_of
+from runs.queries.ties import ahead
 from workspaces.models import Contract
 from workspaces.units import number, plural
 
@@ -81,9 +82,8 @@ def _place(contract: Contract, score: Evaluation) -> str:
     """Where the score stands among all that have a rank, at this moment: by its row of seeds, where the contract ranks over them."""
     if contract.over_seeds:
         return _row_place(contract, score)
-    better = "value__gt" if contract.direction == Contract.Direction.MAXIMIZE else "value__lt"
     rows = scores_under(contract).filter(FINITE)
-    return f"rank {rows.filter(**{better: score.value}).count() + 1} of {rows.count()} when it was looked at"
+    return f"rank {ahead(rows, contract, score).count() + 1} of {rows.count()} when it was looked at"
 
 
 def _row_place(contract: Contract, score: Evaluation) -> str:

@@ -1,6 +1,7 @@
 """Ranks over several metrics (feature 35): where each row of a scoreboard stands by each metric shown, and the mean and median of that.
 
-The rules of the board's own rank hold for every column: the whole value counts, equal values share a rank. A row without a finite number in a
+The whole value counts in every column. By its score a row has the rank that it has on the board, by the contract's tie rule; in the columns equal
+values share a rank. A row without a finite number in a
 column stands behind all that have one, in either direction, and shares that place with the others that have none: reporting less never helps.
 A row whose score is no finite number has no rank at all.
 """
@@ -17,6 +18,7 @@ from django.db.models.functions import Greatest, Least, Rank
 
 from runs.models import Evaluation
 from runs.queries.standing import standing
+from runs.queries.ties import is_ordinal, place
 from workspaces.contract_metrics import Metric
 from workspaces.models import Contract
 
@@ -60,7 +62,9 @@ def with_ranks(
         rows = rows.annotate(**{f"value_{number}": found})
     finite = Case(When(is_unranked=0, then=F("value")), default=None, output_field=FloatField())
     falls = not (leading or contract.primary).is_lower_better
-    ranks: dict[str, Any] = {"rank_0": _rank(finite, falls=falls)}
+    earlier = [F("created_at").asc(), F("pk").asc()]
+    by_score = finite.desc(nulls_last=True) if falls else finite.asc(nulls_last=True)
+    ranks: dict[str, Any] = {"rank_0": place(is_ordinal(contract), [by_score], earlier)}
     for number, metric in enumerate(metrics, start=1):
         ranks[f"rank_{number}"] = _rank(F(f"value_{number}"), falls=metric not in lower)
     return rows.annotate(**ranks)

@@ -1,7 +1,8 @@
 """Who leads a benchmark: scores under the contract that holds now, ranked; scores under older versions beside them, marked and unranked.
 
 The order (table E of what a ranking must hold): by the whole value, never by what is displayed of it, in the contract's direction; equal values
-share a rank, the earliest of them stands first; what is no finite number comes last and has no rank, in either direction.
+share a rank, or the earlier one has the better, as the contract's tie rule says, and either way the earliest of them stands first; what is no finite
+number comes last and has no rank, in either direction.
 """
 
 import math
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, OrderBy, Q, QuerySet, UUIDField, Value, When, Window
-from django.db.models.functions import Rank, RowNumber
+from django.db.models.functions import RowNumber
 
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
@@ -19,6 +20,7 @@ from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ran
 from runs.queries.score_rows import RELATED, with_related
 from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import standing
+from runs.queries.ties import is_ordinal, place, sharing
 from runs.queries.unscored import Unscored, unscored
 from workspaces import kept_query
 from workspaces.contract_metrics import Metric
@@ -139,6 +141,8 @@ class Scoreboard:
         """The lead in its own standard errors; None where the error is not known. Under 2 it may be chance."""
         if self.lead is None or self.lead_error is None:
             return None
+        if not self.lead:  # led by a tie rule alone
+            return 0.0
         return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
@@ -162,24 +166,27 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
         return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
+    ordinal = is_ordinal(contract)
     is_first = not view.start and view.order == BY_SCORE
     if is_first and not view.metrics and size == PAGE:  # as nearly everybody looks at it
-        page = with_related(kept_query.ask(_first_page, leading.direction, view.is_best, size, **_of(contract, leading)))
+        page = with_related(kept_query.ask(_first_page, leading.direction, ordinal, view.is_best, size, **_of(contract, leading)))
     else:
-        page = with_related(_as_asked(ranked(rows, leading.direction), contract, leading, view)[view.start : view.start + size])
+        page = with_related(
+            _as_asked(ranked(rows, leading.direction, ordinal=ordinal), contract, leading, view)[view.start : view.start + size]
+        )
     others = _others(contract, columns, page)
     scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
     if is_first:
         top = scores[0] if scores else None
     else:
-        top = next((_score(row) for row in with_related(ranked(rows, leading.direction)[:1])), None)
+        top = next((_score(row) for row in with_related(ranked(rows, leading.direction, ordinal=ordinal)[:1])), None)
     leader = top if top is not None and top.rank is not None else None
     return replace(
         known,
         scores=scores,
         older=_older_scores(contract, older_limit),
         leader=leader,
-        follower=_follower(leader, scores, rows, leading),
+        follower=_follower(leader, scores, rows, leading, ordinal=ordinal),
     )
 
 
@@ -201,8 +208,8 @@ def _of(contract: Contract, leading: Contract | Metric) -> dict[str, Any]:
     return {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": leading.metric}
 
 
-def _first_page(direction: str, is_best: bool, size: int, **of: Any) -> "QuerySet[Evaluation]":
-    return ranked(_rows(direction, is_best, **of), direction)[:size]
+def _first_page(direction: str, ordinal: bool, is_best: bool, size: int, **of: Any) -> "QuerySet[Evaluation]":
+    return ranked(_rows(direction, is_best, **of), direction, ordinal=ordinal)[:size]
 
 
 def _rows(direction: str, is_best: bool, **of: Any) -> "QuerySet[Evaluation]":
@@ -254,13 +261,10 @@ def best_first(direction: str) -> tuple[OrderBy, str, str]:
     return (value.desc() if direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
 
 
-def ranked(rows: "QuerySet[Evaluation]", direction: str) -> "QuerySet[Evaluation]":
-    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share, and `sharing`, how many do."""
+def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = False) -> "QuerySet[Evaluation]":
+    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share unless `ordinal`, and `sharing`, how many do."""
     by_value, *ties = best_first(direction)
-    rows = _marked(rows).annotate(
-        place=Window(Rank(), order_by=["is_unranked", by_value]),
-        sharing=Window(Count("pk"), partition_by=[F("is_unranked"), F("value")]),
-    )
+    rows = _marked(rows).annotate(place=place(ordinal, ["is_unranked", by_value], ties), sharing=sharing(ordinal, ["is_unranked", "value"]))
     return rows.order_by("is_unranked", by_value, *ties)
 
 
@@ -311,14 +315,17 @@ def _older(row: Evaluation) -> Score:
     return Score(rank=None, evaluation=row, is_current=False, is_isolated=row.run.isolation != Pool.Isolation.NONE)
 
 
-def _follower(leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Evaluation]", leading: Metric) -> Score | None:
+def _follower(
+    leader: Score | None, shown: Sequence[Score], rows: "QuerySet[Evaluation]", leading: Metric, *, ordinal: bool
+) -> Score | None:
     """The first score behind the leader's; asked for where it does not stand on the page."""
     if leader is None:
         return None
     found = next((score for score in shown if score.rank == leader.sharing + 1), None)
     if found is not None:
         return found
-    behind = _related(rows).filter(FINITE).exclude(value=leader.evaluation.value).order_by(*best_first(leading.direction)).first()
+    those: dict[str, Any] = {"pk": leader.evaluation.pk} if ordinal else {"value": leader.evaluation.value}
+    behind = _related(rows).filter(FINITE).exclude(**those).order_by(*best_first(leading.direction)).first()
     return None if behind is None else Score(leader.sharing + 1, behind, True, behind.run.isolation != Pool.Isolation.NONE)
 
 

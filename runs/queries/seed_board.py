@@ -2,8 +2,8 @@
 
 Alike are runs of the same version of an agent with the same parameters but for `seed`; an evaluation counts for the run that made what it measured.
 Each run counts once, however often it was measured: by the newest evaluation of what it made, else by what it reported of itself, as in a promotion.
-The rules are those of the other board: by the whole value, equal values share a rank, the row whose first score is the earliest stands first. A row
-one of whose scores is no finite number, or beyond LARGEST, has no rank: a seed that failed to give a number is not left out.
+The rules are those of the other board: by the whole value; equal values by the contract's tie rule, the row whose first score is the earliest first.
+A row one of whose scores is no finite number, or beyond LARGEST, has no rank: a seed that failed to give a number is not left out.
 """
 
 import math
@@ -31,11 +31,12 @@ from django.db.models import (
     When,
     Window,
 )
-from django.db.models.functions import Coalesce, Rank, RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 
 from runs.admission import EVALUATE
 from runs.models import Evaluation
 from runs.queries.standing import standing
+from runs.queries.ties import is_ordinal, place, sharing
 from runs.seed_intervals import LARGEST, MEAN, Interval, can_be_summed, interval, standard_error
 from workspaces.canonical import canonical
 from workspaces.contract_metrics import Metric
@@ -44,6 +45,7 @@ from workspaces.models import AgentVersion, Contract
 MEASURED = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
 USABLE = Q(value__gte=-LARGEST, value__lte=LARGEST)  # PostgreSQL's mean of larger ones is an error
 ALIKE = ("version", "alike")
+EARLIER = ("first_at", *ALIKE)  # tells apart rows whose values are equal
 IS_OWN = Case(When(MEASURED, then=Value(0)), default=Value(1), output_field=IntegerField())
 MAKER = Case(When(MEASURED, then=F("subject_artifact__run")), default=F("run"), output_field=UUIDField())
 
@@ -130,12 +132,13 @@ def seed_board(
         measured=ArrayAgg("subject_artifact_id", filter=Q(subject_artifact__isnull=False), default=[]),
         makers=ArrayAgg("run_id", filter=Q(subject_artifact__isnull=True), default=[]),
     )
+    ordinal = is_ordinal(contract)
     by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
     ranked = found.annotate(
-        place=Window(Rank(), order_by=[F("is_unranked").asc(), by_value]),
-        sharing=Window(Count(Value(1)), partition_by=[F("is_unranked"), F("together")]),
+        place=place(ordinal, [F("is_unranked").asc(), by_value], [F(name).asc() for name in EARLIER]),
+        sharing=sharing(ordinal, ["is_unranked", "together"]),
         total=Window(Count(Value(1))),
-    ).order_by("is_unranked", by_value, "first_at", "version", "alike")
+    ).order_by("is_unranked", by_value, *EARLIER)
     page = list(ranked[start : start + size])
     total = page[0]["total"] if page else alike.values(*ALIKE).distinct().count() if start else 0
     versions = {
@@ -144,8 +147,8 @@ def seed_board(
     others = _others(contract, columns, page)
     rows = _told_apart(
         [
-            _row(row, over, versions[row["version"]], tuple(others.get((place, metric), Together()) for metric in columns))
-            for place, row in enumerate(page)
+            _row(row, over, versions[row["version"]], tuple(others.get((at, metric), Together()) for metric in columns))
+            for at, row in enumerate(page)
         ]
     )
     leader = rows[0] if rows and not start and rows[0].rank is not None else None
@@ -175,7 +178,11 @@ def place_of(scores: "QuerySet[Evaluation]", contract: Contract, score: Evaluati
     if row["is_unranked"]:
         return Place(None, ranked.count(), math.nan, row["count"])
     better = "together__lt" if contract.direction == Contract.Direction.MINIMIZE else "together__gt"
-    return Place(ranked.filter(**{better: row["together"]}).count() + 1, ranked.count(), row["together"], row["count"])
+    before = ranked.filter(**{better: row["together"]}).count()
+    if is_ordinal(contract):
+        equal = ranked.filter(together=row["together"]).annotate(first_at=Min("created_at")).order_by(*EARLIER)
+        before += [(each["version"], each["alike"]) for each in equal].index((row["version"], row["alike"]))
+    return Place(before + 1, ranked.count(), row["together"], row["count"])
 
 
 def _together(alike: "QuerySet[Evaluation]", over: str) -> "QuerySet[Any, Any]":

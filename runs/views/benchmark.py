@@ -237,6 +237,8 @@ def _answer(board: Scoreboard) -> str:
         return f"{plural(board.tied, 'score', 'scores')} share the lead with {value}{unit}"
     if board.lead is None:
         return f"{leader.evaluation.run.name} leads with {value}{unit}, the only score so far"
+    if not board.lead:
+        return f"{leader.evaluation.run.name} leads with {value}{unit}, the earliest of equal scores"
     return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead, board.lead_error)} ahead"
 
 

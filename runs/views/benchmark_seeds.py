@@ -26,6 +26,8 @@ def seeds_answer(board: Scoreboard) -> str:
     if together.follower is None:
         return f"{name} leads with {value}, {over}"
     lead = abs((leader.score.value or 0.0) - (together.follower.score.value or 0.0))
+    if not lead:
+        return f"{name} leads with {value}, {over}, the earliest of equal ones"
     return f"{name} leads with {value}, {over}, {number(lead, _error(leader, together.follower))} ahead"
 
 
@@ -38,6 +40,8 @@ def seeds_lead(board: Scoreboard) -> float | None:
     error = _error(together.leader, together.follower)
     if first is None or second is None or error is None:
         return None
+    if first == second:  # led by a tie rule alone
+        return 0.0
     return abs(first - second) / error if error > 0 else math.inf
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.models import Run
-from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard
+from runs.models import Evaluation, Run
+from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard, scores_under
+from runs.queries.seed_board import place_of
 from tests.factories_pages import add_artifact
 from tests.factories_people import signed_in
 from tests.factories_registry import make_agent_version
@@ -21,6 +22,7 @@ from workspaces.access import Actor
 from workspaces.commands.benchmark import publish_contract
 from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark
+from workspaces.queries.registry import current_contract
 
 pytestmark = pytest.mark.django_db
 PAGE = "/workspaces/lab/benchmarks/accuracy/"
@@ -171,3 +173,25 @@ def test_numbers_too_large_to_be_averaged_have_no_rank_and_break_nothing(laborat
     assert found is not None
     assert [(row.rank, row.parameters["rate"]) for row in found.rows] == [(1, 5), (None, 4)]
     assert signed_in(laboratory.owner).get(PAGE).status_code == 200
+
+
+def test_rows_of_seeds_follow_the_tie_rule(laboratory: Laboratory) -> None:
+    publish(laboratory, over_seeds="mean", tie_rule="earlier_first")
+    for rate, values in ((1, (0.5, 0.7)), (2, (0.8, 0.8)), (3, (0.7, 0.5)), (4, (0.1,))):
+        for seed, value in enumerate(values):
+            score(laboratory, f"r{rate}s{seed}", rate=rate, seed=seed, accuracy=value)
+    found = board().over_seeds
+    assert found is not None
+    assert [(row.rank, row.sharing, row.parameters["rate"]) for row in found.rows] == [(1, 1, 2), (2, 1, 1), (3, 1, 3), (4, 1, 4)]
+    contract = current_contract(Benchmark.objects.get().pk)
+    assert contract is not None
+    places = [place_of(scores_under(contract), contract, Evaluation.objects.get(run__name=f"r{rate}s0")) for rate in (2, 1, 3, 4)]
+    assert [place.rank for place in places if place is not None] == [1, 2, 3, 4]
+
+
+def test_mean_rank_takes_the_rank_by_the_score_from_the_board(laboratory: Laboratory) -> None:
+    publish(laboratory, tie_rule="earlier_first")
+    for name in ("first", "second"):
+        score(laboratory, name, accuracy=0.9, loss=0.1)
+    found = board(metrics=("loss",))
+    assert [(row.rank, row.ranks and row.ranks.of) for row in found.scores] == [(1, (1, 1)), (2, (2, 1))]

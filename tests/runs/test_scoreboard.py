@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from runs.models import Evaluation, Run
-from runs.queries.scoreboard import scoreboard
+from runs.queries.scoreboard import FINITE, BoardView, scoreboard, scores_under
+from runs.queries.ties import ahead
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.access import Actor
 from workspaces.audit import Draft, command
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Contract
 from workspaces.verbs import Verb
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +56,48 @@ def test_ties_share_a_rank_and_no_numbers_come_last(laboratory: Laboratory) -> N
     found = scoreboard(Benchmark.objects.get())
     assert (found.tied, found.total) == (2, 7)
     assert found.lead == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("direction", "order"), [("maximize", "bafcd"), ("minimize", "dcbaf")])
+def test_by_the_other_tie_rule_the_earlier_of_equal_scores_ranks_first(laboratory: Laboratory, direction: str, order: str) -> None:
+    benchmark = Benchmark.objects.get()
+    asked: dict[str, Any] = {"metric": "accuracy", "direction": direction, "tie_rule": "earlier_first"}
+    publish_contract(actor=laboratory.owner, benchmark=benchmark, **asked)
+    for name, value in [("nan", math.nan), ("b", 0.9), ("inf", math.inf), ("c", 0.5), ("a", 0.9), ("d", 0.3), ("f", 0.9)]:
+        score(laboratory, name, value)
+    assert board()[:5] == [(place, name) for place, name in enumerate(order, start=1)]
+    assert {rank for rank, _ in board()[5:]} == {None}
+    found = scoreboard(benchmark)
+    leader, follower = found.leader, found.follower
+    assert leader is not None
+    assert follower is not None
+    assert (leader.evaluation.run.name, follower.evaluation.run.name, found.tied) == (order[0], order[1], 1)
+    # A page that begins later, or is sorted otherwise, tells the same of the lead, and ranks as the whole board does.
+    later = scoreboard(benchmark, BoardView(start=2), size=2)
+    assert [(row.rank, row.evaluation.run.name) for row in later.scores] == board()[2:4]
+    assert (later.leader and later.leader.evaluation, later.follower and later.follower.evaluation) == (
+        leader.evaluation,
+        follower.evaluation,
+    )
+    # And so does a promotion's check, which counts who stands before.
+    rows = scores_under(found.contract or Contract()).filter(FINITE)
+    assert [ahead(rows, found.contract or Contract(), row.evaluation).count() + 1 for row in found.scores[:5]] == [1, 2, 3, 4, 5]
+
+
+def test_a_lead_by_the_tie_rule_alone_is_told_as_such(laboratory: Laboratory, client: Client) -> None:
+    benchmark = Benchmark.objects.get()
+    publish_contract(actor=laboratory.owner, benchmark=benchmark, metric="accuracy", direction="maximize", tie_rule="earlier_first")
+    score(laboratory, "first", 0.9, 0.0)
+    score(laboratory, "second", 0.9, 0.0)
+    assert scoreboard(benchmark).lead_in_errors == 0.0
+    assert laboratory.owner.user is not None
+    client.force_login(laboratory.owner.user)
+    page = client.get(f"/workspaces/{laboratory.workspace.slug}/benchmarks/{benchmark.slug}/").content.decode()
+    assert "first leads with 0.9" in page
+    assert "the earliest of equal scores" in page
+    assert "no rank is shared" in page
+    told = client.get(f"/api/v1/workspaces/{laboratory.workspace.slug}/benchmarks/{benchmark.slug}/scoreboard").json()
+    assert (told["tie_rule"], [(row["rank"], row["sharing"]) for row in told["items"]]) == ("earlier_first", [(1, 1), (2, 1)])
 
 
 def test_minimize_turns_the_order(laboratory: Laboratory) -> None:

@@ -29,7 +29,7 @@ PUBLIC = "/public/giver/open-table/"
 SYSTEM = Actor.system(job_id="test")
 CONTRACT: dict[str, Any] = {
     "metric": "elo", "direction": "maximize", "unit": "Elo", "terms": "Forty games.", "metrics": [Metric("seconds", "s", "minimize")],
-    "over_seeds": "mean", "counts_all_samples": True,
+    "over_seeds": "mean", "tie_rule": "earlier_first", "counts_all_samples": True,
 }  # fmt: skip
 
 
@@ -93,7 +93,8 @@ def test_a_copy_has_the_hash_of_its_source_and_none_of_its_data(two: Two) -> Non
             1,
             (Metric("seconds", "s", "minimize"),),
         )
-        assert (mine.over_seeds, mine.counts_all_samples, mine.unit, mine.terms) == ("mean", True, "Elo", "Forty games.")
+        assert (mine.over_seeds, mine.tie_rule, mine.counts_all_samples) == ("mean", "earlier_first", True)
+        assert (mine.unit, mine.terms) == ("Elo", "Forty games.")
         assert (mine.holdout, mine.evaluator, mine.accepts_no_isolation_reason) == (None, None, "")
         assert [name for name, _ in mine.not_here] == ["holdout", "evaluator"]
         assert (copy.source["workspace"], copy.source["benchmark"]) == (two.giver.name, "open-table")

@@ -41,12 +41,20 @@ def test_a_contract_without_new_parts_has_the_hash_that_it_always_had(owner: Act
     # Of the content as it was hashed before there were such parts, computed once and written down.
     assert contract.content_hash == "020417efb971dd07e7721b6a251f1a86631c9a3e3aebb1a5c3b81b718c4dde51"
     assert contract.content_hash == digest(contract.content)
+    # Nor does it change the hash to say what held before: so a copy of an older contract is not told apart from its source.
+    assert contract.tie_rule == "shared_rank"
+    with pytest.raises(Refusal, match="says already"):
+        publish_contract(
+            actor=owner, benchmark=contract.benchmark, metric=contract.metric, direction=contract.direction, unit="share", wall_seconds=60,
+            terms="As ever.", runs_per_person=3, period="week", tie_rule="shared_rank",
+        )  # fmt: skip
 
 
 def test_each_part_that_is_said_changes_the_hash(owner: Actor) -> None:
     benchmark = make_benchmark(owner)
     parts: list[dict[str, Any]] = [
-        {"metrics": [Metric("recall")]}, {"metrics": [Metric("recall", "", "minimize")]}, {"over_seeds": "mean"}, {"opens_at": OPENS},
+        {"metrics": [Metric("recall")]}, {"metrics": [Metric("recall", "", "minimize")]}, {"over_seeds": "mean"},
+        {"tie_rule": "earlier_first"}, {"opens_at": OPENS},
         {"closes_at": CLOSES}, {"memory_bytes": 2**30}, {"counts_all_samples": True},
         {"evaluator": make_agent_version(owner, "judge", kind="evaluate")},
         {"train": make_dataset_version(owner)}, {"validation": make_dataset_version(owner, "tune", role="validation", content=b"a\n9\n")},
@@ -62,6 +70,7 @@ def test_each_part_that_is_said_changes_the_hash(owner: Actor) -> None:
         ({"metrics": [Metric("accuracy")]}, "metrics", "named twice"),
         ({"metrics": [Metric(f"m{at}") for at in range(MOST_METRICS + 1)]}, "metrics", "At most 20"),
         ({"over_seeds": "mode"}, "over_seeds", "mean and median"),
+        ({"tie_rule": "dense"}, "tie_rule", "shared_rank and earlier_first"),
         ({"opens_at": CLOSES, "closes_at": OPENS}, "closes_at", "closes before it opens"),
         ({"opens_at": datetime(2027, 1, 1)}, "opens_at", "zone"),  # noqa: DTZ001  # an instant without a zone is the point
         ({"memory_bytes": 0}, "memory_bytes", "bytes"),
@@ -95,7 +104,7 @@ def test_the_api_takes_and_answers_all_of_it(owner: Actor, client: Client) -> No
     make_dataset_version(owner)
     body = {
         **PLAIN, "metrics": [{"metric": "seconds", "unit": "s", "direction": "minimize"}], "over_seeds": "median",
-        "opens_at": "2027-01-01T10:00:00+01:00",
+        "tie_rule": "earlier_first", "opens_at": "2027-01-01T10:00:00+01:00",
         "closes_at": "2027-02-01T09:00:00Z", "memory_bytes": 2**30, "counts_all_samples": True, "evaluator": "judge@1", "train": "table@1",
     }  # fmt: skip
     answer = client.post(f"{API}/accuracy/contracts", json.dumps(body), content_type="application/json")
@@ -105,6 +114,7 @@ def test_the_api_takes_and_answers_all_of_it(owner: Actor, client: Client) -> No
     assert (kept.opens_at, kept.closes_at) == (OPENS, CLOSES)
     assert contract["metrics"] == body["metrics"]
     assert (contract["over_seeds"], contract["memory_bytes"], contract["counts_all_samples"]) == ("median", 2**30, True)
+    assert (contract["tie_rule"], kept.tie_rule, contract["content"]["tie_rule"]) == ("earlier_first",) * 3
     assert (contract["evaluator"], contract["train"], contract["validation"]) == (
         kept.evaluator.public_id if kept.evaluator else "", kept.train.public_id if kept.train else "", None,
     )  # fmt: skip
@@ -118,7 +128,7 @@ def test_the_form_takes_it_and_the_next_one_begins_with_it(owner: Actor, client:
     judge, table = make_agent_version(owner, "judge", kind="evaluate"), make_dataset_version(owner)
     sent = {
         **PLAIN, "metrics": "seconds | s | minimize\nrecall", "over_seeds": "mean",
-        "opens_at": "2027-01-01 09:00", "closes_at": "2027-02-01T10:00+01:00",
+        "tie_rule": "earlier_first", "opens_at": "2027-01-01 09:00", "closes_at": "2027-02-01T10:00+01:00",
         "memory": "512", "counts_all_samples": "on", "evaluator": str(judge.pk), "train": str(table.pk),
     }  # fmt: skip
     assert client.post(PAGE, sent).status_code == 303
@@ -126,8 +136,10 @@ def test_the_form_takes_it_and_the_next_one_begins_with_it(owner: Actor, client:
     assert contract.all_metrics[1:] == (Metric("seconds", "s", "minimize"), Metric("recall", "", "maximize"))
     assert (contract.opens_at, contract.closes_at, contract.memory_bytes) == (OPENS, CLOSES, 512 * 2**20)
     assert (contract.evaluator, contract.train, contract.counts_all_samples) == (judge, table, True)
+    assert contract.tie_rule == "earlier_first"
     page = client.get(PAGE).content.decode()
     assert "seconds | s | minimize" in page
+    assert '<option value="earlier_first" selected>' in page
     assert 'value="2027-01-01T09:00:00Z"' in page
     for wrong in ({"metrics": "seconds | s | faster"}, {"opens_at": "tomorrow"}):
         answer = client.post(PAGE, {**sent, **wrong})

@@ -83,6 +83,9 @@ class ContractIn(Body):
     period: Literal["", "day", "week", "month"] = Field("", description="Cut at midnights of the workspace's zone.")
     metrics: list[MetricIn] = Field([], max_length=MOST_METRICS, description="Beside `metric`, which ranks.")
     over_seeds: Literal["", "mean", "median"] = Field("", description="By what runs that are alike but for the seed are ranked.")
+    tie_rule: Literal["shared_rank", "earlier_first"] = Field(
+        "shared_rank", description="Equal whole values share a rank (1, 2, 2, 4), or the earlier one has the better rank (1, 2, 3, 4)."
+    )
     opens_at: Instant | None = Field(None, description="From when on runs may be asked for.")
     closes_at: Instant | None = Field(None, description="From when on they may not any more.")
     memory_bytes: int | None = Field(None, ge=1, le=MOST_MEMORY)
@@ -138,6 +141,7 @@ class ContractOut(Schema):
     terms: str
     metrics: list[MetricIn]
     over_seeds: str
+    tie_rule: Literal["shared_rank", "earlier_first"]
     opens_at: datetime | None
     closes_at: datetime | None
     memory_bytes: int | None
@@ -317,6 +321,7 @@ def contract_out(contract: Contract) -> dict[str, Any]:
         "terms": contract.terms,
         "metrics": contract.metrics,
         "over_seeds": contract.over_seeds,
+        "tie_rule": contract.tie_rule,
         "opens_at": contract.opens_at,
         "closes_at": contract.closes_at,
         "memory_bytes": contract.memory_bytes,

@@ -67,6 +67,7 @@ def publish_contract(
     period: str = "",
     metrics: Sequence[Metric] = (),
     over_seeds: str = "",
+    tie_rule: str = Contract.TieRule.SHARED_RANK,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
     memory_bytes: int | None = None,
@@ -85,7 +86,7 @@ def publish_contract(
     """
     event.reason = reason
     parts = Parts(
-        metrics=tuple(metrics), over_seeds=over_seeds, opens_at=opens_at, closes_at=closes_at, memory_bytes=memory_bytes,
+        metrics=tuple(metrics), over_seeds=over_seeds, tie_rule=tie_rule, opens_at=opens_at, closes_at=closes_at, memory_bytes=memory_bytes,
         counts_all_samples=counts_all_samples, evaluator=evaluator, train=train, validation=validation,
     )  # fmt: skip
     fields: dict[str, Any] = {

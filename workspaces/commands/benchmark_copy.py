@@ -24,7 +24,7 @@ from workspaces.queries.workspace import find_workspace, is_archived
 from workspaces.verbs import Verb
 
 TEXTS = (
-    "metric", "unit", "direction", "wall_seconds", "terms", "runs_per_person", "period", "metrics", "over_seeds", "memory_bytes",
+    "metric", "unit", "direction", "wall_seconds", "terms", "runs_per_person", "period", "metrics", "over_seeds", "tie_rule", "memory_bytes",
     "counts_all_samples",
 )  # fmt: skip
 INSTANTS = ("opens_at", "closes_at")

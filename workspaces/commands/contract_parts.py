@@ -17,11 +17,13 @@ EVALUATE = "evaluate"
 @dataclass(frozen=True, slots=True)
 class Parts:
     """`metrics` stand beside the one that ranks. `over_seeds`: mean or median, by which runs that are alike but for the seed are ranked; empty:
-    each for itself. Runs may be asked for from `opens_at` until before `closes_at`, aware instants. `memory_bytes`: most that an evaluation may
-    take. `counts_all_samples`: those that erred or were abstained from stay in the denominator. Only runs of `evaluator` score."""
+    each for itself. `tie_rule`: which ranks equal values have. Runs may be asked for from `opens_at` until before `closes_at`, aware instants.
+    `memory_bytes`: most that an evaluation may take. `counts_all_samples`: those that erred or were abstained from stay in the denominator. Only
+    runs of `evaluator` score."""
 
     metrics: tuple[Metric, ...] = ()
     over_seeds: str = ""
+    tie_rule: str = Contract.TieRule.SHARED_RANK
     opens_at: datetime | None = None
     closes_at: datetime | None = None
     memory_bytes: int | None = None
@@ -37,7 +39,9 @@ class Parts:
 
     def content(self) -> dict[str, Any]:
         """What the hash covers: those that are said, and no others. Rows are named by their own content's hash."""
-        return {name: getattr(value, "content_hash", value) for name, value in self.columns().items() if value not in ("", None, False, [])}
+        # That equal values share a rank held before a contract could say so.
+        unsaid: tuple[Any, ...] = ("", None, False, [], Contract.TieRule.SHARED_RANK)
+        return {name: getattr(value, "content_hash", value) for name, value in self.columns().items() if value not in unsaid}
 
 
 NO_PARTS = Parts()
@@ -58,6 +62,8 @@ def check_parts(parts: Parts, *, metric: str, holdout: DatasetVersion | None) ->
         raise Refusal(fault, field="metrics")
     if parts.over_seeds and parts.over_seeds not in Contract.OverSeeds.values:
         raise Refusal(f"Over seeds there are {' and '.join(Contract.OverSeeds.values)}; or leave it empty.", field="over_seeds")
+    if parts.tie_rule not in Contract.TieRule.values:
+        raise Refusal(f"There are two tie rules: {' and '.join(Contract.TieRule.values)}.", field="tie_rule")
     for name in ("opens_at", "closes_at"):
         at = getattr(parts, name)
         if at is not None and at.tzinfo is None:

@@ -16,7 +16,7 @@ MEBIBYTE = 2**20
 VERSIONS = ("holdout", "train", "validation", "evaluator")  # fields that name a row
 TEXTS = (
     "metric", "direction", "unit", "wall_seconds", "runs_per_person", "period", "terms", "accepts_no_isolation_reason", "metrics", "over_seeds",
-    "opens_at", "closes_at", "counts_all_samples",
+    "tie_rule", "opens_at", "closes_at", "counts_all_samples",
 )  # fmt: skip
 
 
@@ -37,6 +37,13 @@ class ContractForm(forms.Form):
         required=False,
         choices=[("", "each stands for itself"), *((value, f"ranked by their {label}") for value, label in Contract.OverSeeds.choices)],
         help_text="Same version of the agent, same parameters but for seed.",
+    )
+    tie_rule = forms.ChoiceField(
+        label="Equal scores",
+        choices=[(value, label) for value, label in Contract.TieRule.choices],
+        initial=Contract.TieRule.SHARED_RANK,
+        required=False,
+        help_text="Whole values are compared, not what is displayed of them. Either way the earlier one stands first.",
     )
     holdout = forms.ChoiceField(required=False, help_text="The frozen dataset version on which it is measured.")
     train = forms.ChoiceField(label="Training data", required=False, help_text="The version that runs are meant to train on.")
@@ -104,6 +111,7 @@ class ContractForm(forms.Form):
         memory = self.cleaned_data["memory"]
         return {
             **{name: self.cleaned_data[name] for name in TEXTS},
+            "tie_rule": self.cleaned_data["tie_rule"] or Contract.TieRule.SHARED_RANK,
             **{name: versions.get(self.cleaned_data[name]) for name, versions in self.versions.items()},
             "memory_bytes": memory * MEBIBYTE if memory else None,
         }
@@ -138,6 +146,7 @@ class BenchmarkForm(ContractForm):
             "unit",
             "metrics",
             "over_seeds",
+            "tie_rule",
             "holdout",
             "train",
             "validation",

@@ -7,6 +7,11 @@ from workspaces.contract_metrics import Metric, metrics_from
 from workspaces.models.base import Owned, owned_key, same_workspace, slug_field, unique_slug
 from workspaces.models.dataset import DatasetVersion
 
+TIE_WORDS = {
+    "shared_rank": "Equal whole values share a rank; the earliest stands first",
+    "earlier_first": "Of equal whole values the earlier one has the better rank; no rank is shared",
+}
+
 
 class Benchmark(Owned):
     prefix = "bench"
@@ -55,6 +60,10 @@ class Contract(Owned):
         MEAN = "mean", "mean over seeds"
         MEDIAN = "median", "median over seeds"
 
+    class TieRule(models.TextChoices):
+        SHARED_RANK = "shared_rank", "equal values share a rank"
+        EARLIER_FIRST = "earlier_first", "of equal values the earlier one has the better rank"
+
     benchmark = owned_key("workspaces.Benchmark", related_name="contracts")
     version = models.PositiveIntegerField()
     metric = models.CharField(max_length=250)
@@ -73,6 +82,9 @@ class Contract(Owned):
     metrics = models.JSONField(default=list, blank=True, help_text="beside `metric`, which leads: [{metric, unit, direction}]")
     over_seeds = models.CharField(
         max_length=6, choices=OverSeeds, blank=True, help_text="how runs that are alike but for the seed are ranked"
+    )
+    tie_rule = models.CharField(
+        max_length=13, choices=TieRule, default=TieRule.SHARED_RANK, help_text="which ranks equal values have; compared are whole values"
     )
     opens_at = models.DateTimeField(null=True, blank=True, help_text="from when on runs are measured by it")
     closes_at = models.DateTimeField(null=True, blank=True, help_text="until when runs may be asked for")
@@ -121,6 +133,11 @@ class Contract(Owned):
         """What a frozen copy names and this workspace has no version of: (name, hash of its content)."""
         names = ("holdout", "train", "validation", "evaluator")
         return [(name, str(self.content[name])) for name in names if self.content.get(name) and getattr(self, f"{name}_id") is None]
+
+    @property
+    def tie_words(self) -> str:
+        """What becomes of equal scores, in a sentence."""
+        return TIE_WORDS[self.tie_rule]
 
     @property
     def primary(self) -> Metric:

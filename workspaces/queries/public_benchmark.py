@@ -26,6 +26,7 @@ class PublicDefinition:
     version: int
     metrics: tuple[Metric, ...]
     over_seeds: str
+    tie_words: str
     opens_at: datetime | None
     closes_at: datetime | None
     terms: str
@@ -70,7 +71,7 @@ def read_definition(giver: Workspace) -> PublicDefinition:
     return PublicDefinition(
         workspace_id=giver.pk, workspace=giver.name, workspace_slug=giver.slug, benchmark_id=benchmark.pk, benchmark=benchmark.name,
         benchmark_slug=benchmark.slug, description=benchmark.description, version=contract.version, metrics=contract.all_metrics,
-        over_seeds=contract.over_seeds, opens_at=contract.opens_at, closes_at=contract.closes_at, terms=contract.terms,
+        over_seeds=contract.over_seeds, tie_words=contract.tie_words, opens_at=contract.opens_at, closes_at=contract.closes_at, terms=contract.terms,
         content=contract.content, content_hash=contract.content_hash, published_at=contract.created_at,
     )  # fmt: skip
 

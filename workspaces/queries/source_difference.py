@@ -11,7 +11,7 @@ from workspaces.queries.workspace import find_workspace
 LONGEST = 400  # characters of a value that are shown
 
 WORDS = {
-    "metric": "Metric", "unit": "Unit", "direction": "Direction", "metrics": "Other metrics", "over_seeds": "Over seeds",
+    "metric": "Metric", "unit": "Unit", "direction": "Direction", "metrics": "Other metrics", "over_seeds": "Over seeds", "tie_rule": "Ties",
     "counts_all_samples": "Every sample counts", "holdout": "Holdout, by its hash", "train": "Training data, by its hash",
     "validation": "Validation data, by its hash", "evaluator": "Evaluator, by its hash", "wall_seconds": "Longest evaluation, s",
     "memory_bytes": "Most memory, bytes", "runs_per_person": "Runs per person", "period": "Period", "opens_at": "Opens at",
