@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.charts import WIDTH, Tick, log_ticks, ticks
+from workspaces.text import is_finite
 
 HEIGHT = 240  # px
 ROOM = 12  # px above and below the outermost values, so that no line runs along the edge
@@ -146,7 +147,7 @@ def _path(points: list[tuple[float, float | None]]) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
 def _spelled(value: Any) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
+from workspaces.text import is_finite
+
 MAX_MEMBERS = 10_000
 MAX_AXES = 16
 MAX_VALUES = 1_000
@@ -271,7 +273,7 @@ def _whole(value: Any, name: str, least: int) -> int:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
 def _edge(axis: Range, value: float) -> float | int:

@@ -28,6 +28,14 @@ def unreadable(text: str, *, lines: bool = False) -> str:
     return f"This holds the character U+{ord(strange):04X}, which cannot be shown." if strange is not None else ""
 
 
+def is_finite(value: float) -> bool:
+    """Is it a number that can be reckoned with? JSON has whole numbers that fit no float; to Python, asking whether those are finite is an error."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def is_storable_json(value: object) -> bool:
     """Can the value be kept as JSON: is all text within it storable, and every number one that JSON has a word for?"""
     waiting = [value]

@@ -13,6 +13,7 @@ from runs.commands.memory import (
     MOST_NAMES,
     MOST_TEXT,
     Said,
+    check_configuration,
     date_memory,
     review_memory,
     revise_memory,
@@ -222,6 +223,7 @@ def search(
 @routes.post("/memory/similar", needs=READ, kind=KIND, response=GroupsOut)
 def find_similar(request: ApiRequest, body: LikeIn) -> dict[str, Any]:
     """Entries whose configuration lies nearest, by trust; 0 is alike, 1 has nothing in common. Changes nothing."""
+    check_configuration(body.configuration)
     return _groups(similar(body.configuration, collection=body.collection))
 
 

@@ -14,6 +14,7 @@ from runs.queries.verdict import verdicts_of
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.models import Approval, ApprovalVote, DatasetVersion, Pool, User
+from workspaces.queries.requester import makers_behind
 
 OF_CHAIN = frozenset({"contamination", "cost_ceiling", "licence", "undeclared_input", "egress"})
 MOST_DATASETS, MOST_RUNS = 100, 1_000
@@ -66,10 +67,10 @@ def reviews_for(checks: Iterable[Mapping[str, Any]], candidate: Candidate, name:
     requests = Approval.objects.filter(subject_type="promotion", subject_id__in=promotions.values("pk"))
     decided = requests.filter(status__in=[Approval.Status.APPROVED, Approval.Status.REFUSED])
     votes = ApprovalVote.objects.filter(approval__in=decided).select_related("person", "approval").order_by("created_at", "pk")
-    barred = {candidate.run.requested_by_id, proposer.pk}
+    barred = {candidate.run.requested_by_id, proposer.pk, *makers_behind([candidate.run.pk])}
     said: dict[bool, dict[uuid.UUID, dict[str, str]]] = {True: {}, False: {}}
     for vote in votes:
-        if vote.person_id in barred | {vote.approval.requested_by_id} or not may_review(vote.person):
+        if not {vote.person_id, vote.behalf_id}.isdisjoint(barred | {vote.approval.requested_by_id}) or not may_review(vote.person):
             continue
         entry = {"person": vote.person.label, "at": vote.created_at.isoformat(), "approval": vote.approval.public_id}
         said[not vote.approves].pop(vote.person_id, None)  # the later word of a person counts

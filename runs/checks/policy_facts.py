@@ -114,12 +114,16 @@ def _history(version: PolicyVersion, week_starts: datetime) -> dict[str, Any]:
     ahead = sum((row.members - row.launched) * row.gpu_ms_each for row in running)
     open_sweeps = {row.pk for row in running}
     open_sweeps |= set(runs.filter(is_open).values_list("sweep", flat=True))
-    acting = Decision.objects.filter(policy=version.policy_id, status=Decision.Status.ACTING, sweeps=None).count()
+    # So is what was decided and the job has not come to yet: else two decisions of one moment would each take what is left.
+    acting = Decision.objects.filter(policy=version.policy_id, status=Decision.Status.ACTING, sweeps=None).aggregate(
+        count=Count("pk"), gpu_ms=Sum("gpu_ms")
+    )
+    ahead += int(acting["gpu_ms"] or 0)
     return {
         "acted": own.count(),
         "failures": _failures(version),
         "last_acted_at": last.created_at.isoformat() if last else None,
-        "under_way": len(open_sweeps) + acting,
+        "under_way": len(open_sweeps) + acting["count"],
         "spent_gpu_ms": int(sums["all"] or 0) + ahead,
         "spent_week_gpu_ms": int(sums["week"] or 0) + ahead,
     }

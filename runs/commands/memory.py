@@ -20,6 +20,7 @@ from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import canonical, digest
 from workspaces.models import Agent, Benchmark, NotFound, User
+from workspaces.queries.requester import makers_behind
 from workspaces.text import UNSTORABLE, is_storable, is_storable_json, unreadable
 from workspaces.verbs import Verb
 
@@ -128,6 +129,8 @@ def review_memory(
         raise Refusal("Only a person vouches for memory.")
     if entry.author_id == actor.user.pk:
         raise Refusal("You wrote this, or answer for the run that did; another person reviews it.")
+    if actor.user.pk in _makers(entry):
+        raise Refusal("It was written through a token that you made; another person reviews it.")
     if seen_hash != entry.content_hash:
         raise Refusal("The entry has changed since you read it; read it again before you vouch for it.")
     if trust not in GIVEN:
@@ -164,7 +167,7 @@ def date_memory(
     event.reason = _reason(reason)
     if actor.user is None:
         raise Refusal("Only a person sets how long something holds.")
-    if entry.author_id == actor.user.pk and entry.trust != Trust.UNREVIEWED:
+    if entry.trust != Trust.UNREVIEWED and actor.user.pk in {entry.author_id, *_makers(entry)}:
         raise Refusal("Another person has vouched for what you wrote; another person than you says for how long.")
     _check_dates(valid_from, valid_until)
     event.change(entry, valid_from=valid_from, valid_until=valid_until, review_due=review_due)
@@ -296,6 +299,11 @@ def _evidence(entry: MemoryEntry, kind: str, text: str) -> MemoryEvidence:
     except NotFound as error:
         raise Refusal(f"There is no {error.noun} {text[:100]} here to rest on.", field="evidence") from error
     return MemoryEvidence(entry=entry, named=label[:300], **{f"{node.kind.value}_id": node.id})
+
+
+def _makers(entry: MemoryEntry) -> frozenset[uuid.UUID]:
+    """Who made the token that wrote it, or that asked for the run which did."""
+    return makers_behind([entry.pk] if entry.run_id is None else [entry.pk, entry.run_id])
 
 
 def _standing(entry: MemoryEntry) -> MemoryEntry:

@@ -117,6 +117,8 @@ def decide_policy(
     event.details |= {"policy": version.policy.slug, "version": version.number}
     if approves:
         requests.demand_still(version.proposed_by, Permission.PROPOSE_POLICY, Kind.POLICY, "propose policies")
+        if _has_expressions(version):
+            requests.demand_still(version.proposed_by, Permission.MANAGE_WORKSPACE, Kind.WORKSPACE, "propose policies with expressions")
         _hold_against_the_rest(version)
     status = requests.record_vote(
         event,
@@ -218,6 +220,12 @@ def _hold_against_the_rest(version: PolicyVersion) -> None:
         faults = conflict_faults(version.policy, read_policy(version.document))
         if faults:
             raise Refusal(*faults)
+
+
+def _has_expressions(version: PolicyVersion) -> bool:
+    with suppress(BadPolicy):  # which is void or fails
+        return bool(expressions_of(read_policy(version.document)))
+    return False
 
 
 def _let_act(event: Draft, version: PolicyVersion, by: User) -> None:

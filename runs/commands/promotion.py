@@ -23,6 +23,7 @@ from workspaces.audit import Draft, Refusal, command, row_hash
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, User
+from workspaces.queries.requester import makers_behind
 from workspaces.verbs import Verb
 
 Status = Promotion.Status
@@ -147,7 +148,8 @@ def _decide(
     wanted = reviewers_wanted(decision) if approves and decision is not None else 0
     if wanted > asked.quorum and asked.status == Approval.Status.PENDING:
         event.change(asked, quorum=wanted)  # rules of the site that came meanwhile bind what waits
-    if wanted and promotion.artifact.run.requested_by_id in _voices(actor):
+    run = promotion.artifact.run
+    if wanted and not _voices(actor).isdisjoint({run.requested_by_id, *makers_behind([run.pk])}):
         raise Refusal("You asked for the run that made it; the policy's gate wants another reviewer.", denied=Permission.APPROVE)
     found = _found_anew(promotion, read, decision, shut) if approves else None
     current = digest(found.content) if found else asked.content_hash

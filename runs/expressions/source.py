@@ -18,7 +18,9 @@ VARIABLES = (
     "waiting_runs", "direction", "target", "best", "results", "candidate", "standing", "datasets", "artifacts", "missing",
 )  # fmt: skip
 _TOKEN = re.compile(
-    r"""(?P<text>[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))|(?P<note>//[^\n]*)"""
+    # In a raw text a backslash is a backslash: read otherwise, it would hide what stands behind the text.
+    r"""(?P<raw>(?:[rR][bB]?|[bB][rR])(?:'''.*?'''|\"\"\".*?\"\"\"|'[^'\n]*'|"[^"\n]*"))"""
+    r"""|(?P<text>[bB]?(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))|(?P<note>//[^\n]*)"""
     r"""|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>[().\[\]{}])""",
     re.DOTALL,
 )

@@ -19,8 +19,10 @@ from runs.expressions.source import VARIABLES, BadExpression, check_names, check
 
 SECONDS = 0.25  # for one answer
 START_SECONDS = 20  # of the process, and for taking in what stands around an expression: its time is the machine's, not the expression's
+TOGETHER = 30.0  # for all answers of one asking: a simulation asks of thousands of decisions, while somebody waits
 KILLS = 2  # as often one expression may have to be stopped before it is asked no more
 STOPPED = "It took longer than 250 ms and was stopped."
+SPENT = f"All expressions together took longer than {TOGETHER:.0f} seconds; nothing more was asked."
 ENDED = "The process that evaluates ended by it."
 MODULE = ["-m", "runs.expressions.process"]
 
@@ -50,6 +52,7 @@ class Asking:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped: dict[str, int] = {}
         self._read: dict[str, tuple[str, ...]] = {}
+        self._spent = 0.0  # seconds
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +63,11 @@ class Asking:
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
+
+    @property
+    def is_spent(self) -> bool:
+        """Has it asked for as long as it may? Then it says nothing more but that nobody can tell."""
+        return self._spent >= TOGETHER
 
     def check(self, source: str) -> None:
         """Read an expression and evaluate nothing. Raises BadExpression."""
@@ -72,6 +80,9 @@ class Asking:
     def _say(self, source: str, variables: Mapping[str, Any]) -> Said:
         if self._stopped.get(source, 0) >= KILLS:
             return Said(None, STOPPED)
+        if self.is_spent:
+            return Said(None, SPENT)
+        began = time.monotonic()
         try:
             reads = self._reads(source)  # a version that was kept may be older than a rule
             self._ask({"variables": {name: variables.get(name) for name in reads}}, START_SECONDS)
@@ -79,6 +90,8 @@ class Asking:
         except (_NoAnswer, BadExpression) as fault:
             self._stopped[source] = self._stopped.get(source, 0) + 1
             return Said(None, str(fault))
+        finally:
+            self._spent += time.monotonic() - began
         return Said(answer.get("value"), answer.get("fault", ""))
 
     def _reads(self, source: str) -> tuple[str, ...]:

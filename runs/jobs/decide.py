@@ -118,6 +118,8 @@ def _no_more(decision: Decision) -> str:
     """Why what was decided is not done any more; empty where it is. A job that was killed, or an archive, may have left it lying."""
     if decision.policy.status in (PolicyRow.Status.PAUSED, PolicyRow.Status.RETIRED):
         return f"The policy was {decision.policy.status} before it acted."
+    if not PolicyVersion.objects.filter(pk=decision.version_id, status=PolicyVersion.Status.ACTIVE).exists():
+        return f"Version {decision.version.number} was replaced before it acted."
     if timezone.now() - decision.created_at > STALE:
         return f"It was decided on {decision.created_at:%d %B}, and things are not as they were."
     return ""

@@ -4,6 +4,7 @@ Nothing in it is evaluated: checks, rules and triggers are names of what stands 
 """
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +19,7 @@ from runs.policy.memory import PARAMETERS as MEMORY
 from runs.schema_words import schema_words
 
 MAX_CHECKS, MAX_INPUTS, MAX_FAULTS, MAX_CHOICES = 20, 20, 20, 10
+MAX_DEPTH, MAX_WHOLE = 30, 2**63
 SLUG = {"type": "string", "minLength": 1, "maxLength": 64}
 WORDS = {"type": "string", "maxLength": 1000}
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
@@ -131,6 +133,7 @@ def read_policy(document: Any) -> Policy:
     """Take a document, or raise BadPolicy with a sentence for each fault."""
     if not isinstance(document, Mapping):
         raise BadPolicy("A policy is a JSON object with a trigger and an action, and conditions, a gate and limits where it has them.")
+    check_values(document)
     faults = [said_of(error) for error in islice(_validator().iter_errors(document), MAX_FAULTS)]
     if faults:
         raise BadPolicy(*dict.fromkeys(faults))
@@ -145,6 +148,21 @@ def read_policy(document: Any) -> Policy:
     if faults:
         raise BadPolicy(*faults[:MAX_FAULTS])
     return policy
+
+
+def check_values(document: Any) -> None:
+    """Raise BadPolicy where a number is none, or larger than any that is compared, or values stand too deep in each other to be walked through."""
+    waiting = [(document, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise BadPolicy(f"policy: values stand in each other more than {MAX_DEPTH} deep; say it flatter.")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadPolicy(f"policy: {value} is no number that a policy can hold; write a finite one.")
+        if isinstance(value, int) and abs(value) > MAX_WHOLE:
+            raise BadPolicy("policy: a whole number has up to 64 bits; one here is larger.")
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        waiting += [(entry, depth + 1) for entry in inner]
 
 
 @functools.cache

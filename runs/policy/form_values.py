@@ -1,11 +1,11 @@
 """A value of a document as a control holds it, and back. Pure."""
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from runs.schema_words import TYPES
+from workspaces.text import is_finite
 
 LONG = 200  # characters from which a text has several lines
 
@@ -53,7 +53,7 @@ def taken_value(kind: str, text: str, schema: Mapping[str, Any]) -> Any:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return text.strip()
-    if kind == "number" and (isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found)):
+    if kind == "number" and (isinstance(found, bool) or not isinstance(found, int | float) or not is_finite(found)):
         return text.strip()
     return found
 

@@ -32,6 +32,7 @@ PARAMETERS: dict[str, Any] = {
     },  # the collection whose configurations go first where the rule has no reason
 }
 NEEDS = ("avoid",)
+LARGE = 2**63
 
 Entry = Mapping[str, Any]
 Avoided = Callable[[Mapping[str, Any]], Entry | None]
@@ -116,7 +117,7 @@ def said_against(entry: Entry) -> str:
 def _plain(value: object) -> object:
     """A value as it is compared: 1 and 1.0 are the same number, to nine digits; True is no number; a list or an object is like no other."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:.9g}"
+        return f"{value:.9g}" if abs(value) < LARGE else value  # a larger whole number fits no float
     return value if isinstance(value, bool | type(None)) else ("text", value) if isinstance(value, str) else object()
 
 

@@ -49,7 +49,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """`acted` and `gpu_ms` are (then, by this version). `unread` decisions keep facts of a form that this labsite does not read."""
+    """`acted` and `gpu_ms` are (then, by this version). `unread` decisions were not judged: they keep facts of a form that this labsite does not
+    read, or expressions had taken all the time there is."""
 
     count: int
     same: int
@@ -128,6 +129,7 @@ def in_words(found: Replay, weeks: int, *, is_cut: bool = False, unasked: Sequen
         return f"Nothing was decided {span}, so there is nothing to hold it against."
     others = "1 would have been another" if found.different == 1 else f"{found.different:,} would have been others"
     of = f"{'the newest ' if is_cut else ''}{plural(found.count, 'decision', 'decisions')}"
+    unjudged = f", and {found.unread:,} {'was' if found.unread == 1 else 'were'} not judged" if found.unread else ""
     would = f"It would have acted {plural(found.acted[1], 'time', 'times')} instead of {found.acted[0]:,}"
     apart = (
         f" It also changes {_listed(unasked)}: what that would have made of it is not in the facts, and not counted here."
@@ -135,7 +137,7 @@ def in_words(found: Replay, weeks: int, *, is_cut: bool = False, unasked: Sequen
         else ""
     )
     return (
-        f"Of {of} {span} {others if found.different else 'none would have been another'}. {would}, and reserved at most "
+        f"Of {of} {span} {others if found.different else 'none would have been another'}{unjudged}. {would}, and reserved at most "
         f"{gpu_time(found.gpu_ms[1])} instead of {gpu_time(found.gpu_ms[0])}.{apart}"
     )
 

@@ -14,7 +14,19 @@ from jsonschema import Draft202012Validator
 
 from runs.eligibility import Fact, Verdict
 from runs.policy.checks import CHECKS, look
-from runs.policy.document import ACTIONS, HOURS, MAX_CHECKS, MAX_FAULTS, TRIGGERS, WHOLE, BadPolicy, Policy, named_faults, said_of
+from runs.policy.document import (
+    ACTIONS,
+    HOURS,
+    MAX_CHECKS,
+    MAX_FAULTS,
+    TRIGGERS,
+    WHOLE,
+    BadPolicy,
+    Policy,
+    check_values,
+    named_faults,
+    said_of,
+)
 from runs.policy.facts import Facts
 from runs.policy.gates import REVIEW
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
@@ -45,6 +57,7 @@ def read_rules(document: Any) -> dict[str, Any]:
     """Take a document, or raise BadPolicy with a sentence for each fault."""
     if not isinstance(document, Mapping):
         raise BadPolicy("The rules are one JSON object.")
+    check_values(document)
     faults = [said_of(error) for error in islice(Draft202012Validator(schema()).iter_errors(document), MAX_FAULTS)]
     if faults:
         raise BadPolicy(*dict.fromkeys(faults))

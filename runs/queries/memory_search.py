@@ -1,5 +1,6 @@
 """Full-text search of memory, through the function of the database that compares with the open workspace itself (contracts.md B)."""
 
+import re
 import uuid
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from workspaces.search_text import LONGEST, Unsearchable
 from workspaces.text import UNSTORABLE, is_storable
 
 COUNTED_TO = 1000
+# Of dashes that say `not` only the last before a word: PostgreSQL refuses to nest more than 32 (`tsquery stack too small`).
+_DASHES = re.compile(r"-(?=\W*-)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +34,7 @@ def find_words(text: str, *, collection: str = "", kind: str = "", most: int = 2
     if not is_storable(asked + collection + kind):
         raise Unsearchable(f"Nothing here says that: it holds {UNSTORABLE}.")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id, trust, rank, matches FROM lab_memory_search(%s, %s, %s, %s)", [asked, collection, kind, most])
+        cursor.execute(
+            "SELECT id, trust, rank, matches FROM lab_memory_search(%s, %s, %s, %s)", [_DASHES.sub("", asked), collection, kind, most]
+        )
         return [Hit(*row) for row in cursor.fetchall()]

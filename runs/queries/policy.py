@@ -13,13 +13,15 @@ from django.db.models.functions import Greatest, RowNumber
 from django.utils import timezone
 
 from runs.expressions.answered import answered
-from runs.expressions.worker import Asking
+from runs.expressions.worker import SPENT, Asking
 from runs.lifecycle import TERMINAL
 from runs.models import Decision, MemoryEntry, Policy, PolicyVersion, Promotion, Run, Sweep
 from runs.policy.brief import in_brief
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.document import BadPolicy, read_policy
+from runs.policy.document import Policy as Document
+from runs.policy.facts import Facts
 from runs.policy.memory import LEAST, why_aside
 from runs.policy.replay import Kept, in_words, replay, unasked
 from runs.policy.site import rule_words
@@ -323,7 +325,7 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
     except BadPolicy as fault:
         return Preview(fault.faults, lines, since)
     with Asking() as asking:
-        found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: answered(read, facts, asking))
+        found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: _answered(read, facts, asking))
     return Preview(
         tuple(standing_faults(policy, read)),
         lines,
@@ -331,6 +333,14 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
         found.as_json(),
         in_words(found, weeks, is_cut=found.count == most, unasked=unasked(acting.document if acting else None, read)),
     )
+
+
+def _answered(policy: Document, facts: Facts, asking: Asking) -> Facts:
+    """With what its expressions say. Raises ValueError where they have taken all the time there is: that decision is not judged, and counted so."""
+    known = answered(policy, facts, asking)
+    if asking.is_spent and known is not facts:
+        raise ValueError(SPENT)
+    return known
 
 
 def kept_since(policy: Policy, since: datetime, most: int) -> Iterator[Kept]:

@@ -1,0 +1,216 @@
+"""Attacks on policies and on those who decide for them: each was once let through, or would be by a careless change."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.urls import reverse
+
+from runs.commands.approval import decide_approval
+from runs.commands.decision import decide_now
+from runs.commands.memory import Said, review_memory, revise_memory, write_memory
+from runs.commands.policy import create_policy, propose_version
+from runs.expressions import worker
+from runs.expressions.source import BadExpression, check_text
+from runs.jobs.decide import decide_policies
+from runs.models import Policy, Sweep
+from runs.queries.policy import preview
+from tests.factories import make_member
+from tests.factories_pages import client_of
+from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_seed import Caller
+from workspaces.access import Actor
+from workspaces.audit import Refusal
+from workspaces.commands.member import change_member
+from workspaces.commands.token import create_token
+from workspaces.models import Approval, Membership, User
+
+DOCUMENT: dict[str, Any] = {
+    "trigger": {"on": "manual"},
+    "action": {"do": "launch_run", "agent": "worker", "benchmark": "accuracy", "parameters": {"rate": 0.1}, "gpu_hours_each": 0.6},
+    "limits": {"decisions": 100, "gpu_hours": 1},
+}
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    return make_laboratory(weekly_gpu_hours=1000, at_once=4)
+
+
+def approver(laboratory: Laboratory) -> Actor:
+    known = User.objects.filter(username="approver-lab").first()
+    return Actor.of(known) if known else make_member(laboratory.workspace, "approver")
+
+
+def approved(laboratory: Laboratory, document: dict[str, Any], slug: str = "attacked", policy: Policy | None = None) -> Policy:
+    policy = policy or create_policy(actor=laboratory.owner, slug=slug, name=slug)
+    version = propose_version(actor=laboratory.owner, policy=policy, document=document, reason="to see")
+    request = Approval.objects.get(subject_id=version.pk)
+    decide_approval(actor=approver(laboratory), approval=request, approves=True, seen_hash=request.content_hash)
+    policy.refresh_from_db()
+    return policy
+
+
+@pytest.mark.parametrize("limits", [{"gpu_hours": 1}, {"gpu_hours_a_week": 1}, {"budget_share_percent": 0.1}])
+def test_two_decisions_before_the_job_has_acted_on_either_stay_within_one_limit(laboratory: Laboratory, limits: dict[str, Any]) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, {**DOCUMENT, "limits": limits})
+        first, second = decide_now(actor=laboratory.owner, policy=policy), decide_now(actor=laboratory.owner, policy=policy)
+        assert (first.outcome, second.outcome) == ("acts", "limited"), second.words
+        key = laboratory.workspace.pk.hex
+    decide_policies(workspace_id=key, subject_id=key)
+    with laboratory.opened():
+        assert Sweep.objects.count() == 1
+
+
+def test_what_a_superseded_version_decided_and_did_not_do_is_not_done(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT)
+        decision = decide_now(actor=laboratory.owner, policy=policy)
+        approved(laboratory, {**DOCUMENT, "limits": {"gpu_hours": 0.1}}, policy=policy)
+        key = laboratory.workspace.pk.hex
+    decide_policies(workspace_id=key, subject_id=key)
+    with laboratory.opened():
+        decision.refresh_from_db()
+        assert not Sweep.objects.exists()
+        assert decision.status == "failed"
+        assert decision.failure == "Version 1 was replaced before it acted."
+
+
+def test_whoever_made_a_token_does_not_vouch_for_what_it_wrote(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        human = approver(laboratory)
+        token, _ = create_token(actor=human, name="loop", scopes=["memory:write"], days=1)
+        through = replace(laboratory.owner, token_id=token.pk)
+        entry = write_memory(actor=through, said=Said(kind="finding", collection="openings", title="Believe me"))
+        with pytest.raises(Refusal, match="token that you made"):
+            review_memory(actor=human, entry=entry, trust="durable", seen_hash=entry.content_hash, comment="mine")
+        second = revise_memory(actor=through, entry=entry, said=Said(kind="finding", collection="openings", title="Believe me now"))
+        with pytest.raises(Refusal, match="token that you made"):
+            review_memory(actor=human, entry=second, trust="durable", seen_hash=second.content_hash, comment="mine")
+
+
+def test_an_expression_is_approved_only_while_its_proposer_may_still_write_one(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        admin = make_member(laboratory.workspace, "admin")
+        policy = create_policy(actor=admin, slug="expressed", name="expressed")
+        document = {**DOCUMENT, "gate": [{"check": "cel", "expression": "acted < 5"}]}
+        version = propose_version(actor=admin, policy=policy, document=document, reason="to see")
+        membership = Membership.objects.get(user=admin.user)
+        change_member(actor=laboratory.owner, member=membership.public_id, role="researcher")
+        request = Approval.objects.get(subject_id=version.pk)
+        with pytest.raises(Refusal, match="may no longer"):
+            decide_approval(actor=approver(laboratory), approval=request, approves=True, seen_hash=request.content_hash)
+        version.refresh_from_db()
+        assert version.status == "proposed"
+
+
+HUGE = 10**400
+
+
+def document_of(text: str, value: str) -> str:
+    return text.replace("HERE", value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"conditions": [{"check": "best_score", "at_least": HUGE}]},
+        {"conditions": [{"check": "best_score", "at_most": float("inf")}]},
+        {"conditions": [{"check": "best_score", "at_most": float("nan")}]},
+        {"gate": [{"check": "no_holdout_regression", "epsilon": HUGE}]},
+        {"gate": [{"check": "no_holdout_regression", "epsilon": float("inf")}]},
+        {"action": {**DOCUMENT["action"], "parameters": {"rate": float("nan")}}},
+        {"action": {**DOCUMENT["action"], "parameters": {"rate": HUGE}}},
+        {
+            "action": {
+                "do": "launch_sweep", "agent": "worker", "benchmark": "accuracy", "memory": {"avoid": "openings"},
+                "choose": {"rule": "ucb1", "axes": {"rate": [HUGE, 0.1]}},
+            }
+        },
+    ],
+)  # fmt: skip
+def test_numbers_that_no_computer_holds_are_refused_with_a_sentence(laboratory: Laboratory, change: dict[str, Any]) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, DOCUMENT)
+        decide_now(actor=laboratory.owner, policy=policy)
+        document = {**DOCUMENT, "limits": {"decisions": 7}, **change}
+        assert preview(policy, document).faults
+        with pytest.raises(Refusal):
+            propose_version(actor=laboratory.owner, policy=policy, document=document)
+
+
+def test_numbers_no_computer_holds_and_depths_nobody_walks_are_told_by_api_and_page(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        approved(laboratory, DOCUMENT)
+        _, secret = create_token(actor=laboratory.owner, name="attack", scopes=["policy:write", "memory:write", "memory:read"], days=1)
+    caller, base = Caller(secret), f"/api/v1/workspaces/{laboratory.workspace.slug}"
+    deep = "[" * 5_000 + "]" * 5_000
+    documents = [
+        document_of(
+            '{"trigger":{"on":"manual"},"conditions":[{"check":"best_score","at_least":HERE}],"action":{"do":"notify","words":"x"}}', text
+        )
+        for text in ("1e400", "NaN", "-Infinity", "1" + "0" * 400, deep, '"\\u0000"')
+    ]
+    documents.append(
+        document_of(
+            '{"trigger":{"on":"manual"},"action":{"do":"launch_run","agent":"worker","benchmark":"accuracy","parameters":{"a":HERE}}}', deep
+        )
+    )
+    for document in documents:
+        for act in ("preview", "versions"):
+            answer = caller.post(f"{base}/policies/attacked/{act}", document_of('{"document":HERE}', document))
+            is_told = answer.status_code in (400, 409, 422) or (act == "preview" and answer.status_code == 200 and answer.json()["faults"])
+            assert is_told, (act, document[:150], answer.status_code, answer.content[:300])
+        client, address = client_of(laboratory.owner), reverse("policy-propose", args=[laboratory.workspace.slug, "attacked"])
+        for extra in ({"check": "1"}, {}):
+            page = client.post(address, {"document": document, "reason": "x", **extra})
+            assert page.status_code in (200, 422), (document[:150], page.status_code)
+    with laboratory.opened():
+        assert Policy.objects.get().versions.count() == 1
+        entry = write_memory(
+            actor=laboratory.owner, said=Said(kind="finding", collection="openings", title="One", configuration={"rate": 0.1, "b": 2**63})
+        )
+    for text in ("1e400", "NaN", "1" + "0" * 400, deep, '"\\u0000"', "[1]", "-1e308"):
+        answer = caller.post(f"{base}/memory/similar", document_of('{"configuration":{"rate":HERE}}', text))
+        assert answer.status_code in (200, 400, 409, 422), (text[:50], answer.status_code, answer.content[:300])
+        body = document_of('{"kind":"finding","collection":"openings","title":"x","configuration":{"rate":HERE}}', text)
+        answer = caller.post(f"{base}/memory", body)
+        assert answer.status_code in (201, 400, 409, 422), (text[:50], answer.status_code, answer.content[:300])
+    for text in ("'", '"', "a' & !! | (", ":*", "\\", "%", "-" * 200, "or or or -", '"' * 199, "\u202e", "((((", "<->", "a:*B", "\x00"):
+        answer = caller.get(f"{base}/memory/search?{urlencode({'q': text})}")
+        assert answer.status_code in (200, 400, 409, 422), (text, answer.status_code, answer.content[:300])
+    assert entry.pk
+
+
+def test_a_simulation_gives_up_on_expressions_that_are_slow_and_says_how_many_it_did_not_judge(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with laboratory.opened():
+        policy = approved(laboratory, {**DOCUMENT, "limits": {"decisions": 100}})
+        for _ in range(5):
+            decide_now(actor=laboratory.owner, policy=policy)
+        slow = {**DOCUMENT, "gate": [{"check": "cel", "expression": f"acted < {number + 2}"} for number in range(20)]}
+        monkeypatch.setattr(worker, "TOGETHER", 0.001)
+        seen = preview(policy, slow)
+        assert seen.simulation is not None
+        assert (seen.simulation["decisions"], seen.simulation["unread"]) == (5, 5)
+        assert "5 were not judged" in seen.words
+        monkeypatch.setattr(worker, "TOGETHER", 30.0)
+        assert (preview(policy, slow).simulation or {})["unread"] == 0
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        r"r'\' != '' && results.all(best, results.all(target, true)) && '' == ''",
+        r"""r"\" != "" && results.all(best, results.all(target, true)) && "" == "" """,
+        r"'''a\'''' != '' && results.all(best, results.all(target, true)) && ''''' == ''",
+        r"br'\' != b'' && results.all(best, results.all(target, true)) && '' == ''",
+    ],
+)
+def test_no_text_hides_a_loop_within_a_loop(expression: str) -> None:
+    with pytest.raises(BadExpression, match="may not hold another"):
+        check_text(expression)
