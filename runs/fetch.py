@@ -166,7 +166,10 @@ class Fetch:
                 return connection, response
             response.close()
             connection.close()
-            address = urljoin(address, response.headers.get("Location", ""))
+            try:
+                address = urljoin(address, response.headers.get("Location", ""))
+            except ValueError as error:
+                raise FetchFailed(f"{self.shown} is passed on to what is no address.") from error
         raise FetchFailed(f"{self.shown} was passed on more than {MAX_REDIRECTS} times.")
 
     def _connected(self, target: Target) -> http.client.HTTPConnection:

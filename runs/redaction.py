@@ -1,10 +1,11 @@
 """Find the values of a run's secrets in what it writes, however they are spelled, and blot them out. Pure.
 
 What is blotted out keeps its length, and line ends stay where they are: an offset into a log, a line's number and a file's size hold whether it
-is read while it is written or from the store. Found are the value as it is, backwards, as base64 and base64url wherever it begins within them,
-as hex, percent-encoded, escaped for JSON and HTML, and as Python's literals of text and bytes; each also wrapped over lines, and each longer
-line of a value of several lines. Not found are pieces of a value with other text between them, and what a program makes of it that is none of
-these: compressed, encrypted, in another encoding. A run that means to give a value away can.
+is read while it is written or from the store; text in events and names keeps its count of characters. Found are the value as it is,
+backwards, as base64 and base64url wherever it begins within them, as hex, percent-encoded, escaped for JSON and HTML, and as Python's literals
+of text and bytes; each also wrapped over lines, and each longer line of a value of several lines. Not found are pieces of a value with other
+text between them, and what a program makes of it that is none of these: compressed, encrypted, in another encoding. A run that means to give a
+value away can.
 """
 
 import base64
@@ -38,6 +39,7 @@ HTML_ESCAPES = tuple(
 )
 _BREAKS = b"\r\n"
 _BREAK = re.compile(rb"[\r\n]")
+_CONTINUED = re.compile(rb"[\x80-\xbf]")
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 T = TypeVar("T")
@@ -79,8 +81,19 @@ class Redactor:
         return bytes(blotted)
 
     def blot_text(self, value: str) -> str:
-        """The same for text; of the same length in UTF-8."""
-        return self.blot_out(value.encode(errors="surrogatepass")).decode(errors="surrogatepass") if self else value
+        """The same for text, by whole characters: of as many characters as before, so that it fits wherever the value did."""
+        content = value.encode(errors="surrogatepass")
+        found = self._find(content)
+        if not found:
+            return value
+        blotted = list(value)
+        for start, end, name in found:
+            # A value spelled backwards may begin and end within a character; the whole of it goes.
+            first, behind = _characters(content[: start + 1]) - 1, _characters(content[:end])
+            places = [place for place in range(first, behind) if value[place] not in "\r\n"]
+            for place, sign in zip(places, _label(name, len(places)), strict=True):
+                blotted[place] = sign
+        return "".join(blotted)
 
     def blot_json(self, value: Any) -> Any:
         """A value of JSON with every text and every key in it blotted out."""
@@ -228,12 +241,20 @@ def _merged(found: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]
 
 
 def _blot(content: bytearray, start: int, end: int, name: str) -> None:
-    """Write `[secret NAME]` over a value, filled up with `*`; where it does not fit, `[secret]`, which always does."""
+    """Write `[secret NAME]` over a value, filled up with `*`; where it does not fit, `[secret]`."""
     places = [place for place in range(start, end) if content[place] not in _BREAKS]
-    label = f"[secret {name}]".encode()
-    label = label if len(label) <= len(places) else b"[secret]"
-    for place, byte in zip(places, label.ljust(len(places), b"*"), strict=True):
+    for place, byte in zip(places, _label(name, len(places)).encode(), strict=True):
         content[place] = byte
+
+
+def _label(name: str, length: int) -> str:
+    label = f"[secret {name}]"
+    return (label if len(label) <= length else "[secret]").ljust(length, "*")[:length]
+
+
+def _characters(content: bytes) -> int:
+    """How many characters of UTF-8 begin in it."""
+    return len(content) - len(_CONTINUED.findall(content))
 
 
 def _beginning(flat: bytes, pattern: Pattern, least: int) -> int:

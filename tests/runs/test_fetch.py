@@ -29,6 +29,15 @@ def test_a_file_comes_whole_and_in_pieces(server: FileServer) -> None:
     assert server.requests[-1] == ("/a", "bytes=0-0")
 
 
+@pytest.mark.parametrize(
+    "place", ["http://[bad", "https://[::1", "//[", "http://a:99999999/", "http://exa mple/", "\x85", "ftp://a/", "a" * 3000]
+)
+def test_being_passed_on_to_what_is_no_address_is_said(server: FileServer, place: str) -> None:
+    server.redirects["/moved"] = place
+    with pytest.raises(FetchFailed):
+        read(server, "/moved")
+
+
 def test_a_broken_line_is_gone_on_with(server: FileServer) -> None:
     server.files["/a"] = CONTENT
     server.cuts["/a"] = 2

@@ -71,7 +71,7 @@ def test_every_spelling_is_blotted_out(value: str, width: int) -> None:
     ],
 )
 def test_spellings_of_other_languages(value: str, spelled: str) -> None:
-    assert Redactor({"A": value}).blot_text(f"<{spelled}>") == "<" + "[secret A]".ljust(len(spelled.encode()), "*") + ">"
+    assert Redactor({"A": value}).blot_text(f"<{spelled}>") == "<" + "[secret A]".ljust(len(spelled), "*") + ">"
 
 
 def test_a_value_of_as_many_lines_as_may_be_takes_a_bounded_search() -> None:
@@ -161,3 +161,16 @@ def test_a_large_value_and_a_large_log_take_a_moment() -> None:
     assert redactor.blot_out(log + json.dumps(value).encode()).startswith(log)
     assert redactor.withheld(log + value.encode()[:-1]) == len(value.encode()) - 1
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("value", ["паролипароли", "密码密码密码密码", "🔑🗝🔑🗝🔑🗝🔑🗝"])
+def test_text_in_which_a_value_stands_backwards_across_characters_stays_text(value: str) -> None:
+    backwards = value.encode()[::-1]  # begins and ends within a character of the text around it
+    text = f"<{(value[0].encode()[:1] + backwards + value[-1].encode()[1:]).decode()}>"
+    blotted = Redactor({"A": value}).blot_text(text)
+    assert blotted.startswith("<[secret") and blotted.endswith(">")
+    assert len(blotted) == len(text)
+
+
+def test_what_is_blotted_out_of_text_has_no_more_characters_than_before() -> None:
+    assert Redactor({"A": "п" * 200}).blot_text("k" + "п" * 200) == "k" + "[secret A]".ljust(200, "*")

@@ -246,3 +246,33 @@ def _stored(laboratory: Laboratory) -> Iterator[bytes]:
     for path in root.rglob("*"):
         if path.is_file():
             yield path.read_bytes()
+
+
+BACKWARDS = """
+import json
+value = open("../secrets/HF_TOKEN").read()
+told = (value[0].encode()[:1] + value.encode()[::-1] + value[-1].encode()[1:]).decode()
+with open("../events.jsonl", "w") as events, open("../metrics.jsonl", "w") as metrics:
+    for said in (told, "n" + value):
+        lines = [{"type": "note", "text": said}, {"type": "artifact", "path": "a", "name": said}, {"type": said[:40], "a": {said: said}}]
+        for line in lines:
+            events.write(json.dumps(line, ensure_ascii=False) + "\\n")
+        metrics.write(json.dumps({"key": said, "value": 1, "step": 0}, ensure_ascii=False) + "\\n")
+    metrics.write(json.dumps({"key": "loss", "value": 1, "step": 0}) + "\\n")
+open("../outputs/a", "w").write("an output")
+"""
+
+
+def test_a_value_of_wide_characters_told_backwards_stops_nothing() -> None:
+    value = "пароли" * 40  # twice as many bytes as characters
+    laboratory = make_secret_laboratory(BACKWARDS.encode())
+    make_secret(laboratory, value)
+    with laboratory.opened():
+        run = launch(laboratory)
+    ended = drive(laboratory, run)
+    with laboratory.opened():
+        assert ended.status == RunStatus.SUCCEEDED
+        keys = set(MetricSeries.objects.filter(run=run).values_list("key", flat=True))
+        assert "loss" in keys and sum("[secret HF_TOKEN]" in key for key in keys) == 2
+        assert RunLine.objects.filter(attempt__run=run, type="note").count() == 2
+        assert Artifact.objects.filter(run=run, path="a").exists()
