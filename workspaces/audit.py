@@ -10,10 +10,10 @@ from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.postgres.functions import TransactionNow
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models.functions import Now
 
-from workspaces import ids, kept_query, kept_write, scope
+from workspaces import ids, kept_query, kept_write, prepared, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.canonical import canonical, digest, plain, read_hash
 from workspaces.models import ActorKind, AuditEvent, AuditHead, EventPayload, EventSubject, Workspace
@@ -357,6 +357,7 @@ def label_of(row: models.Model) -> str:
 
 
 _IS_ARCHIVED = f"(SELECT status = '{Workspace.Status.ARCHIVED}' FROM {Workspace._meta.db_table} WHERE id = %s)"  # noqa: S608  # two names of ours
+_TELL_COMMAND = f"SELECT set_config('lab.command', %s, true), {_IS_ARCHIVED}"
 
 
 # The triggers have their say under the command's id, and then there is none.
@@ -365,8 +366,7 @@ _AT_THE_END = ("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED", 
 
 def _tell_command(command_id: uuid.UUID, workspace_id: uuid.UUID) -> bool:
     """Tell the triggers under which command rows change; answers whether the workspace is archived."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT set_config('lab.command', %s, true), {_IS_ARCHIVED}", [str(command_id), workspace_id])
+    with prepared.sent([(_TELL_COMMAND, [str(command_id), workspace_id])]) as cursor:
         return bool(cursor.fetchone()[1])
 
 

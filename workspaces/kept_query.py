@@ -16,7 +16,7 @@ from django.db.models.query import ModelIterable, ValuesIterable, get_related_po
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
 
-from workspaces import scope
+from workspaces import prepared, scope
 
 M = TypeVar("M", bound=Model)
 
@@ -51,8 +51,9 @@ class _Kept:
 
     def __init__(self, queryset: "QuerySet[Any, Any]", workspace_id: uuid.UUID | None) -> None:
         self.compiler = queryset.query.get_compiler(connection=connection)
-        self.sql, parameters = self.compiler.as_sql()
-        self.parameters = [_named(value, workspace_id) for value in parameters]
+        sql, parameters = self.compiler.as_sql()
+        self.parameters: list[Key | Keys] = []
+        self.sql = sql.replace("%%", "%%%%") % tuple(self._place(_named(value, workspace_id)) for value in parameters)
         self.columns = [column for column, _, _ in self.compiler.select]
         self.converters = self.compiler.get_converters(self.columns)
         self.makes_models = issubclass(queryset._iterable_class, ModelIterable)
@@ -68,21 +69,23 @@ class _Kept:
             self.related = get_related_populators(made, self.compiler.select, connection.alias)
             self.annotations = dict(self.compiler.annotation_col_map)
 
+    def _place(self, value: Any) -> str:
+        """Where a key's value is put in; what is always the same stands in the text, where PostgreSQL can plan with it."""
+        if isinstance(value, Key | Keys):
+            self.parameters.append(value)
+            return "%s"
+        return str(connection.ops.compose_sql("%s", [value])).replace("%", "%%")  # type: ignore[attr-defined]  # PostgreSQL's
+
     def values(self, keys: Mapping[str, Any]) -> list[Any]:
         if self.locks and not connection.in_atomic_block:
             raise TransactionManagementError("Rows are locked inside a transaction.")  # as the ORM has it
-        return [self._value(value, keys) for value in self.parameters]
+        return [scope.current_id() if key.name == WORKSPACE else keys[key.name] for key in self.parameters]
 
     def rows(self, found: list[tuple[Any, ...]]) -> list[Any]:
         rows = [tuple(row) for row in self.compiler.apply_converters(found, self.converters)] if self.converters else found
         if self.keys:
             return [dict(zip(self.keys, row, strict=True)) for row in rows]
         return [self._object(row) for row in rows] if self.makes_models else rows
-
-    def _value(self, value: Any, keys: Mapping[str, Any]) -> Any:
-        if not isinstance(value, Key | Keys):
-            return value
-        return scope.current_id() if value.name == WORKSPACE else keys[value.name]
 
     def _object(self, row: tuple[Any, ...]) -> Any:
         made = self.model.from_db(connection.alias, self.names, row[self.start : self.end])
@@ -132,11 +135,10 @@ def ask_together(questions: Sequence[Question]) -> list[list[Any]]:
             for one in questions
         ]
     kept = [_kept_of(question, opened.workspace_id if opened else None) for question in questions]
-    values = [value for one, question in zip(kept, questions, strict=True) for value in one.values(question.keys)]
     found = []
     if kept:
-        with connection.cursor() as cursor:
-            cursor.execute("; ".join(one.sql for one in kept), values)
+        statements = [(one.sql, one.values(question.keys)) for one, question in zip(kept, questions, strict=True)]
+        with prepared.sent(statements) as cursor:
             for place in range(len(kept)):
                 if place:
                     cursor.nextset()

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, connection, models
 from django.db.models.expressions import DatabaseDefault
 
-from workspaces import scope
+from workspaces import prepared, scope
 
 R = TypeVar("R", bound=models.Model)
 FEW = 8  # rows of one statement
@@ -102,8 +102,7 @@ class Writes:
         statements, self._statements = self._statements, []
         if not statements:
             return
-        with connection.cursor() as cursor:
-            cursor.execute("; ".join(sql for sql, _, _ in statements), [value for _, values, _ in statements for value in values] or None)
+        with prepared.sent([(sql, values) for sql, values, _ in statements]) as cursor:
             for place, (_, _, take) in enumerate(statements):
                 if place:
                     cursor.nextset()

@@ -22,7 +22,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from runs.models import Watch
-from workspaces import scope
+from workspaces import prepared, scope
 
 log = structlog.get_logger(__name__)
 
@@ -68,8 +68,7 @@ def free() -> Q:
 
 def take(attempt_id: uuid.UUID, *, is_collecting: bool) -> Lease | None:
     """Take the lease of an attempt; None where another one has it, or where it is for collectors since the attempt's end, and not before."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE, [holder(), Watch.LEASE_SECONDS, scope.current_id(), attempt_id, is_collecting])
+    with prepared.sent([(_TAKE, [holder(), Watch.LEASE_SECONDS, scope.current_id(), attempt_id, is_collecting])]) as cursor:
         taken = cursor.fetchone()
     return hold(attempt_id, taken[0]) if taken else None
 
@@ -84,8 +83,8 @@ def hold(attempt_id: uuid.UUID, fence: int) -> Lease:
 def release(lease: Lease, pause_seconds: float = 0) -> None:
     """Let go; nobody takes it before `pause_seconds` are over. Where another one has it by now, that one keeps it."""
     _heart.drop(lease)
-    with connection.cursor() as cursor:
-        cursor.execute(_RELEASE, [pause_seconds or None, scope.current_id(), lease.attempt_id, lease.fence])
+    with prepared.sent([(_RELEASE, [float(pause_seconds) or None, scope.current_id(), lease.attempt_id, lease.fence])]):
+        pass
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Coalesce
@@ -20,7 +19,7 @@ from runs.queries.lineage_edges import NodeKind
 from runs.queries.lowered import Bound, amount_of, approved, bounds
 from runs.share import Turn
 from runs.start import Asked, AtOnce, Hold, Holds, Room, Waits, what_holds
-from workspaces import scope
+from workspaces import prepared, scope
 from workspaces.access import Kind, Permission
 from workspaces.models import Limit, Pool, Unit, WithdrawnObject, Workspace
 from workspaces.queries.member import people
@@ -92,16 +91,15 @@ _TAKEN = """
 SELECT pool.id,
        (SELECT coalesce(sum(run.slots), 0)::integer
           FROM runs_attempt AS attempt JOIN runs_run AS run ON run.workspace_id = attempt.workspace_id AND run.id = attempt.run_id
-         WHERE attempt.workspace_id = pool.workspace_id AND attempt.pool_id = pool.id AND attempt.status = ANY(%(open)s)),
+         WHERE attempt.workspace_id = pool.workspace_id AND attempt.pool_id = pool.id AND attempt.status = ANY(%s)),
        (SELECT count(*) FROM workspaces_engineslot AS slot WHERE slot.engine_id = pool.engine_id)
-  FROM workspaces_pool AS pool WHERE pool.workspace_id = %(workspace)s AND pool.id = ANY(%(pools)s)
+  FROM workspaces_pool AS pool WHERE pool.workspace_id = %s AND pool.id = ANY(%s)
 """
 
 
 def _taken(pools: list[uuid.UUID]) -> dict[uuid.UUID, tuple[int, int]]:
     """Slots that are taken of each pool, and of its engine, by one statement, since every claim asks it."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKEN, {"open": sorted(OPEN_ATTEMPTS), "workspace": scope.current_id(), "pools": pools})
+    with prepared.sent([(_TAKEN, [sorted(OPEN_ATTEMPTS), scope.current_id(), pools])]) as cursor:
         return {pool: (own, of_engine) for pool, own, of_engine in cursor.fetchall()}
 
 
