@@ -13,6 +13,7 @@ LINEAGES = (
     ("agents/<str:agent>/versions/<str:agentversion>", "agent", Kind.AGENT),
     ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
     ("promotions/<str:promotion>", "promotion", Kind.ARTIFACT),
+    ("memory/<str:memoryentry>", "memory", Kind.MEMORY),
 )
 
 urlpatterns = [

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runs.models import Artifact, Evaluation, Promotion, Run
+from runs.models import Artifact, Evaluation, MemoryEntry, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.prov import prov_document
@@ -59,6 +59,12 @@ def get_lineage_of_contract(request: ApiRequest, contract: str, way: Asked = "up
 def get_lineage_of_promotion(request: ApiRequest, promotion: str, way: Asked = "up") -> Any:
     """As of a run: what was put forward, who asked and who decided, and everything under it."""
     return _document(request, Node(NodeKind.PROMOTION, Promotion.objects.find(promotion).pk), way)
+
+
+@routes.get("/lineage/memory_entry/{memoryentry}", needs=Permission.VIEW, kind=Kind.MEMORY, response=Document)
+def get_lineage_of_memory_entry(request: ApiRequest, memoryentry: str, way: Asked = "up") -> Any:
+    """As of a run: what one revision rests on and who vouches for it, or the runs and decisions that read it and what came of them."""
+    return _document(request, Node(NodeKind.MEMORY, MemoryEntry.objects.find(memoryentry).pk), way)
 
 
 def _document(request: ApiRequest, start: Node, way: str) -> Document:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from runs.queries.lineage_edges import EDGES, Edge, NodeKind, Relation
+from runs.queries.lineage_edges import CONTENT, EDGES, Edge, NodeKind, Relation
 from workspaces import scope
 from workspaces.models import DatasetVersion
 
@@ -161,7 +161,9 @@ def _distances(begun: Iterable[End], links: Iterable[tuple[str, str, End, End]],
 def _edges(along: frozenset[Relation], way: Way) -> str:
     """The union of the edges of these relations at the node `near`; its parameters are the open workspace, once an edge. Each looks its rows up by
     `near` itself: joined to their union, PostgreSQL would read all of them at each step."""
-    return " UNION ALL ".join(_select(edge, way) for edge in EDGES if edge.relation in along)
+    content_alone = along <= CONTENT
+    edges = (edge for edge in EDGES if edge.relation in along and not (edge.is_told and content_alone))
+    return " UNION ALL ".join(_select(edge, way) for edge in edges)
 
 
 def _select(edge: Edge, way: Way) -> str:

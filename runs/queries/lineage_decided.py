@@ -1,16 +1,17 @@
-"""What there is to say of what was decided, and of what was brought in: promotions, sweeps, policies, imports and where these are from."""
+"""What there is to say of what was decided, learnt and brought in: promotions, sweeps, policies, memory, imports and where these are from."""
 
 import uuid
 from collections.abc import Callable
 
 from django.urls import reverse
 
-from runs.models import DatasetImport, Decision, PolicyVersion, Promotion, Sweep
+from runs.models import DatasetImport, Decision, MemoryEntry, PolicyVersion, Promotion, Sweep, Trust
 from runs.queries.lineage_described import Described, Rows
 from runs.queries.lineage_edges import NodeKind
 from workspaces.models import Benchmark, DatasetVersion
 
 K = NodeKind
+NOT_VOUCHED = "nobody has vouched for it"
 
 
 def _promotions(keys: list[uuid.UUID], workspace: str) -> Rows:
@@ -79,6 +80,30 @@ def _policy_versions(keys: list[uuid.UUID], workspace: str) -> Rows:
         )
 
 
+def _memory_entries(keys: list[uuid.UUID], workspace: str) -> Rows:
+    """Its text and configuration stay on its page, where its trust stands beside them."""
+    for row in MemoryEntry.objects.filter(pk__in=keys).select_related("author").defer("text", "configuration"):
+        yield (
+            row.pk,
+            Described(
+                label=row.title,
+                url=reverse("memory", args=[workspace, row.public_id]),
+                lineage_url=reverse("memory-lineage", args=[workspace, row.public_id]),
+                when=row.created_at,
+                by=row.author.label if row.author else "",
+                doubt=NOT_VOUCHED if row.trust == Trust.UNREVIEWED else "",
+                public_id=row.public_id,
+                attributes={
+                    "kind": row.kind,
+                    "trust": row.trust,
+                    "revision": row.revision,
+                    "authorKind": row.author_kind,
+                    "contentHash": row.content_hash,
+                },
+            ),
+        )
+
+
 def _imports(keys: list[uuid.UUID], workspace: str) -> Rows:
     for row in DatasetImport.objects.filter(pk__in=keys).select_related("dataset", "requested_by").defer("sources", "found"):
         yield (
@@ -127,6 +152,7 @@ DECIDED_READERS: dict[NodeKind, Callable[[list[uuid.UUID], str], Rows]] = {
     K.SWEEP: _sweeps,
     K.DECISION: _decisions,
     K.POLICY_VERSION: _policy_versions,
+    K.MEMORY: _memory_entries,
     K.IMPORT: _imports,
     K.DATASET_SOURCE: _dataset_sources,
     K.BENCHMARK_SOURCE: _benchmark_sources,

@@ -13,6 +13,9 @@ from runs.models import (
     DatasetImport,
     Decision,
     Evaluation,
+    MemoryEntry,
+    MemoryEvidence,
+    MemoryRead,
     PolicyVersion,
     Promotion,
     Run,
@@ -47,12 +50,14 @@ class NodeKind(StrEnum):
     SWEEP = "sweep"
     DECISION = "policy_decision"
     POLICY_VERSION = "policy_version"
+    MEMORY = "memory_entry"
     IMPORT = "import"
     DATASET_SOURCE = "dataset_source"  # what a dataset version names as where it is from; its key is the version's
     BENCHMARK_SOURCE = "benchmark_source"  # the public benchmark of another workspace; its key is the copy's
 
 
-# What content flows along: by these a fault in a source reaches what was made of it. Who did it and who allowed it are not made of anything.
+# What content flows along: by these a fault in a source reaches what was made of it. Who did it and who allowed it are not made of anything, and
+# what was only told, as memory tells it, is no data: a score that an entry speaks of is not in the run that read the entry (`is_told`).
 CONTENT = frozenset({Relation.USED, Relation.GENERATED_BY, Relation.DERIVED_FROM})
 # What a run has read without having declared it.
 DOUBTFUL = frozenset({NodeKind.UNDECLARED})
@@ -62,7 +67,8 @@ DOUBTFUL = frozenset({NodeKind.UNDECLARED})
 class Edge:
     """Rows of `model` in which `later` and `earlier` name the two ends, `earlier` also by a column of a row that it names (`contract__holdout_id`).
     `of_windows`: `later` is a window's dataset, whose one version is meant; `only`: a column and what it must say, for anything at all `None`;
-    `role`: what the earlier end was in it, where one table says several things of people."""
+    `role`: what the earlier end was in it, where one table says several things of people; `is_told`: what passes along it are words about
+    something, so that a walk along CONTENT alone goes by it."""
 
     relation: Relation
     later_kind: NodeKind
@@ -73,10 +79,11 @@ class Edge:
     of_windows: bool = False
     only: tuple[str, str | None] | None = None
     role: str = ""
+    is_told: bool = False
 
 
 K, R = NodeKind, Relation
-ASKED, DECIDED = "asked for it", "decided on it"
+ASKED, DECIDED, VOUCHED = "asked for it", "decided on it", "vouched for it"
 EDGES = (
     Edge(R.USED, K.RUN, K.DATASET_VERSION, RunInput, "run_id", "dataset_version_id"),
     Edge(R.USED, K.RUN, K.ARTIFACT, RunInput, "run_id", "artifact_id"),
@@ -132,4 +139,14 @@ EDGES = (
     Edge(R.INFORMED_BY, K.APPROVAL, K.DECISION, Approval, "id", "subject_id", only=("subject_type", "question")),
     Edge(R.ATTRIBUTED_TO, K.POLICY_VERSION, K.PERSON, PolicyVersion, "id", "proposed_by_id"),
     Edge(R.INFLUENCED_BY, K.POLICY_VERSION, K.APPROVAL, Approval, "subject_id", "id", only=("subject_type", "policy")),
+    # What was learnt: what an entry rests on, who wrote it and vouches for it, and what has read it. Each revision stands for itself.
+    Edge(R.DERIVED_FROM, K.MEMORY, K.RUN, MemoryEvidence, "entry_id", "run_id", is_told=True),
+    Edge(R.DERIVED_FROM, K.MEMORY, K.EVALUATION, MemoryEvidence, "entry_id", "evaluation_id", is_told=True),
+    Edge(R.DERIVED_FROM, K.MEMORY, K.ARTIFACT, MemoryEvidence, "entry_id", "artifact_id", is_told=True),
+    Edge(R.DERIVED_FROM, K.MEMORY, K.DATASET_VERSION, MemoryEvidence, "entry_id", "dataset_version_id", is_told=True),
+    Edge(R.GENERATED_BY, K.MEMORY, K.RUN, MemoryEntry, "id", "run_id", is_told=True),
+    Edge(R.ATTRIBUTED_TO, K.MEMORY, K.PERSON, MemoryEntry, "id", "author_id"),
+    Edge(R.INFLUENCED_BY, K.MEMORY, K.PERSON, MemoryEntry, "id", "reviewed_by_id", role=VOUCHED),
+    Edge(R.USED, K.RUN, K.MEMORY, MemoryRead, "run_id", "entry_id", is_told=True),
+    Edge(R.USED, K.DECISION, K.MEMORY, MemoryRead, "decision_id", "entry_id", is_told=True),
 )

@@ -31,6 +31,7 @@ SEEN_AS: dict[NodeKind, Kind] = {
     K.SWEEP: Kind.RUN,
     K.DECISION: Kind.POLICY,
     K.POLICY_VERSION: Kind.POLICY,
+    K.MEMORY: Kind.MEMORY,
     K.IMPORT: Kind.DATASET,
     K.DATASET_SOURCE: Kind.DATASET,
     K.BENCHMARK_SOURCE: Kind.BENCHMARK,
@@ -50,6 +51,7 @@ WORDS: dict[NodeKind, tuple[str, str]] = {
     K.SWEEP: ("sweep", "sweeps"),
     K.DECISION: ("decision of a policy", "decisions of policies"),
     K.POLICY_VERSION: ("policy", "versions of policies"),
+    K.MEMORY: ("memory entry", "memory entries"),
     K.IMPORT: ("import", "imports"),
     K.DATASET_SOURCE: ("source", "sources"),
     K.BENCHMARK_SOURCE: ("source benchmark", "source benchmarks"),
@@ -62,6 +64,7 @@ LINEAGE_PAGES: dict[NodeKind, str] = {
     K.AGENT_VERSION: "agent-lineage",
     K.CONTRACT: "benchmark-lineage",
     K.PROMOTION: "promotion-lineage",
+    K.MEMORY: "memory-lineage",
 }
 NOT_ISOLATED = "not isolated: what else it read is not known"
 NOT_DECLARED = "not declared"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from runs.models import Artifact, DatasetImport, Decision, Evaluation, PolicyVersion, Promotion, Run, Sweep, UndeclaredInput
+from runs.models import Artifact, DatasetImport, Decision, Evaluation, MemoryEntry, PolicyVersion, Promotion, Run, Sweep, UndeclaredInput
 from runs.queries.export_tables import AT_ONCE, name_of
 from runs.queries.lineage import Link, Node, said_by
 from runs.queries.lineage_edges import EDGES, NodeKind, Relation
@@ -33,6 +33,7 @@ MODELS = {
     K.SWEEP: Sweep,
     K.DECISION: Decision,
     K.POLICY_VERSION: PolicyVersion,
+    K.MEMORY: MemoryEntry,
     K.IMPORT: DatasetImport,
     K.DATASET_SOURCE: DatasetVersion,
     K.BENCHMARK_SOURCE: Benchmark,

@@ -1,7 +1,7 @@
 """What a link of the lineage says in plain words, either way: what the far end is to the near one."""
 
 from runs.queries.lineage import Link, Way
-from runs.queries.lineage_edges import ASKED, DECIDED, NodeKind, Relation
+from runs.queries.lineage_edges import ASKED, DECIDED, VOUCHED, NodeKind, Relation
 
 K, R = NodeKind, Relation
 # (later, earlier): what the earlier is to the later, what the later is to the earlier; `{}` is the other end's name.
@@ -36,6 +36,12 @@ WORDS: dict[tuple[Relation, NodeKind, NodeKind], tuple[str, str]] = {
     (R.INFLUENCED_BY, K.CONTRACT, K.DATASET_VERSION): ("named by {}", "names {}"),
     (R.INFLUENCED_BY, K.PROMOTION, K.ARTIFACT): ("put forward in {}", "puts forward {}"),
     (R.INFLUENCED_BY, K.PROMOTION, K.EVALUATION): ("the score of {}", "judged by {}"),
+    (R.GENERATED_BY, K.MEMORY, K.RUN): ("wrote {}", "written by {}"),
+    (R.ATTRIBUTED_TO, K.MEMORY, K.PERSON): ("wrote {}", "written by {}"),
+    **{
+        (R.DERIVED_FROM, K.MEMORY, kind): ("what {} speaks of", "speaks of {}")
+        for kind in (K.RUN, K.EVALUATION, K.ARTIFACT, K.DATASET_VERSION)
+    },
     (R.INFORMED_BY, K.PROMOTION, K.PROMOTION): ("was superseded by {}", "supersedes {}"),
 }
 GENERIC: dict[Relation, tuple[str, str]] = {
@@ -47,7 +53,11 @@ GENERIC: dict[Relation, tuple[str, str]] = {
     R.INFORMED_BY: ("came before {}", "came after {}"),
     R.INFLUENCED_BY: ("what {} was about", "about {}"),
 }
-ROLES = {ASKED: ("asked for {}", "asked for by {}"), DECIDED: ("decided on {}", "decided on by {}")}
+ROLES = {
+    ASKED: ("asked for {}", "asked for by {}"),
+    DECIDED: ("decided on {}", "decided on by {}"),
+    VOUCHED: ("vouched for {}", "vouched for by {}"),
+}
 
 
 def words_of_link(link: Link, way: Way) -> str:

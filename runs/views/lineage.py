@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-from runs.models import Artifact, Evaluation, Promotion, Run
+from runs.models import Artifact, Evaluation, MemoryEntry, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_graph import ASKED, MOST_BOXES, graph_of, groups_of
@@ -36,6 +36,10 @@ def _artifact(artifact: str) -> Node:
 
 def _promotion(promotion: str) -> Node:
     return Node(NodeKind.PROMOTION, Promotion.objects.find(promotion).pk)
+
+
+def _memory(memoryentry: str) -> Node:
+    return Node(NodeKind.MEMORY, MemoryEntry.objects.find(memoryentry).pk)
 
 
 def _dataset(dataset: str, version: str) -> Node:
@@ -119,6 +123,7 @@ FINDS: dict[str, Find] = {
     "agent": _agent,
     "benchmark": _benchmark,
     "promotion": _promotion,
+    "memory": _memory,
 }
 PAGES = {noun: _page(find) for noun, find in FINDS.items()}
 DOCUMENTS = {noun: _document(find) for noun, find in FINDS.items()}
