@@ -20,6 +20,7 @@ from runs.models import (
     MetricSeries,
     QueueItem,
     Run,
+    RunInput,
     RunLine,
     Sweep,
     Watch,
@@ -160,6 +161,18 @@ def add_samples(event: Draft, /, *, actor: Actor, evaluation: Evaluation, artifa
     """Make the artifact the file of per-sample results of an evaluation, as it is read when it is collected."""
     read = {"path": artifact.path, **summarise([content]).as_json()}
     event.change(evaluation, samples_artifact=artifact, samples_read=read)
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def give_players(event: Draft, /, *, actor: Actor, run: Run, players: Sequence[Artifact]) -> None:
+    """Make the run an evaluation that was given these artifacts."""
+    inputs = [
+        RunInput(run=run, slug=f"player-{number}", kind="artifact", artifact=player, sha256=player.blob.sha256)
+        for number, player in enumerate(players)
+    ]
+    RunInput.objects.bulk_create(inputs)
+    event.created(*inputs)
+    event.change(run, kind="evaluate")
 
 
 @command(Verb.CONTRACT_CHECKED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
+from runs.queries.arena import arena
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.seed_board import SeedRow, Together
@@ -110,6 +111,37 @@ class ScoreboardOut(Schema):
     seed_rows: list[SeedRowOut]
     seed_rows_total: int
     next: str | None
+
+
+class PlayerOut(Schema):
+    """Elo against the reference; `low` to `high` is its 95 % interval. `points` (a draw is a half) of `games`."""
+
+    rank: int
+    artifact_id: str | None
+    run_id: str | None
+    elo: float
+    standard_error: float
+    low: float
+    high: float
+    points: float
+    games: int
+    opponents: int
+    is_reference: bool
+
+
+class ArenaOut(Schema):
+    """`apart` artifacts met none of those that are rated. `has_prior`: one drawn game was added to each two that met, since some have won or lost
+    all. `unread` files of games could not be read. `is_cut`: there are more than were read."""
+
+    benchmark_id: str
+    contract_version: int | None
+    evaluations: int
+    games: int
+    apart: int
+    unread: int
+    has_prior: bool
+    is_cut: bool
+    items: list[PlayerOut]
 
 
 class RunsLeftOut(Schema):
@@ -224,6 +256,40 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
         "mean_rank": ranks and ranks.mean,
         "median_rank": ranks and ranks.median,
         "created_at": row.created_at,
+    }
+
+
+@routes.get("/benchmarks/{benchmark}/arena", needs=Permission.VIEW, kind=Kind.EVALUATION, response=ArenaOut)
+def get_arena(request: ApiRequest, benchmark: str) -> dict[str, Any]:
+    """Artifacts by the games that evaluations have played between them, best first: Elo by Bradley and Terry's model with 95 % intervals, against
+    the reference, whose own is 0. `artifact_id` and `run_id` are null where the caller may see no artifacts."""
+    found = Benchmark.objects.find(benchmark)
+    board, sees = arena(found), request.rights.allows(Permission.VIEW, Kind.ARTIFACT)
+    return {
+        "benchmark_id": found.public_id,
+        "contract_version": board.contract and board.contract.version,
+        "evaluations": board.runs,
+        "games": board.games,
+        "apart": board.apart,
+        "unread": board.unread,
+        "has_prior": board.has_prior,
+        "is_cut": board.is_cut,
+        "items": [
+            {
+                "rank": player.rank,
+                "artifact_id": player.artifact.public_id if sees else None,
+                "run_id": player.artifact.run.public_id if sees else None,
+                "elo": player.rating.elo,
+                "standard_error": player.rating.error,
+                "low": player.rating.low,
+                "high": player.rating.high,
+                "points": player.points,
+                "games": player.games,
+                "opponents": player.opponents,
+                "is_reference": player.is_reference,
+            }
+            for player in board.players
+        ],
     }
 
 

@@ -4,7 +4,6 @@ Who is compared is chosen here and not by whoever puts something forward: of eac
 match that both have played.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,16 +15,13 @@ from runs.models import Artifact, Evaluation, Run
 from runs.policy.measured import BINS, key_of
 from runs.policy.sequential import OUTCOMES
 from runs.queries.lineage_edges import NodeKind
+from runs.queries.pairs import LOST, PAIRS_KIND, matches_in
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
-from workspaces.audit import Refusal
 from workspaces.models import Agent, Benchmark, Contract, NotFound
-from workspaces.queries.registry import current_contract, stored_content
-from workspaces.store import StoreAway, StoreDamaged, StoreMissing
+from workspaces.queries.registry import current_contract
 
-PAIRS_KIND, PAIRS_SCHEMA = "pairs", "labsite.pairs.v1"
-MOST_MATCHES, MOST_FILE_BYTES, MOST_PAIRS = 200, 2**20, 10_000_000
-LOST = (NotFound, Refusal, StoreAway, StoreDamaged, StoreMissing)  # what a file may answer instead of its content
+MOST_MATCHES = 200
 COMPARING = ("no_holdout_regression", "calibrated_disagreement_gain")
 
 
@@ -156,21 +152,11 @@ def _games(candidate: Candidate) -> dict[str, Any]:
 
 def _pairs(file: Artifact, mine: str, other: str) -> list[int] | None:
     """How often the candidate had 0, 1/2, 1, 3/2 and 2 points of a pair; None where the file says nothing of the two, or is not as it should be."""
-    if file.blob.bytes > MOST_FILE_BYTES:
-        return None
-    try:
-        document = json.loads(b"".join(stored_content(file.blob)))
-        matches = document["matches"] if document["schema"] == PAIRS_SCHEMA else ()
-        counts = [0] * OUTCOMES
-        for match in matches:
-            pairs = match["pairs"]
-            if len(pairs) != OUTCOMES or any(type(count) is not int or not 0 <= count <= MOST_PAIRS for count in pairs):
-                return None
-            if {match["first"], match["second"]} == {mine, other}:
-                turned = pairs if match["first"] == mine else pairs[::-1]
-                counts = [one + more for one, more in zip(counts, turned, strict=True)]
-    except (ValueError, TypeError, KeyError, RecursionError, *LOST):
-        return None
+    counts = [0] * OUTCOMES
+    for first, second, pairs in matches_in(file) or ():
+        if {first, second} == {mine, other}:
+            turned = pairs if first == mine else pairs[::-1]
+            counts = [one + more for one, more in zip(counts, turned, strict=True)]
     return counts if sum(counts) else None
 
 

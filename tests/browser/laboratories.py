@@ -37,6 +37,7 @@ from tests.factories_pages import (
     add_series,
     copy_runs,
     fail_run,
+    give_players,
     score_runs,
     see,
     set_run,
@@ -209,6 +210,18 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         samples = add_artifact(actor=owner, run=made[0], path="outputs/samples.jsonl", content=f"{content}oops\n".encode(), kind="samples")
         add_samples(actor=owner, evaluation=evaluation, artifact=samples, content=f"{content}oops\n".encode())
         check = add_check(actor=owner, evaluation=evaluation, words=words[4])
+        players = [
+            artifact,
+            *(add_artifact(actor=owner, run=run, path=f"outputs/{word}.pt", content=word.encode()) for word in ("one", "two")),
+        ]
+        give_players(actor=owner, run=made[12], players=players)
+        score_runs(actor=owner, scores={made[12]: (0.6, 0.03)})
+        keys = [player.blob.sha256 for player in players]
+        matches = [
+            {"first": first, "second": second, "pairs": [2, 5, 9, 14, 10]} for first, second in ((keys[1], keys[0]), (keys[2], keys[1]))
+        ]
+        games = json.dumps({"schema": "labsite.pairs.v1", "matches": matches})
+        add_artifact(actor=owner, run=made[12], path="outputs/pairs.json", content=games.encode(), kind="pairs")
         memory = write_memory(
             actor=owner,
             said=Said(

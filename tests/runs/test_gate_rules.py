@@ -1,5 +1,6 @@
 """What the gates of a policy say of facts that are handed in. Nothing here asks a database."""
 
+import math
 from typing import Any
 
 import pytest
@@ -128,6 +129,15 @@ def test_gates_pass_fail_or_cannot_be_told(check: dict[str, Any], gates: dict[st
 @pytest.mark.parametrize(("name", "pairs", "elo0", "elo1", "printed"), PUBLISHED_PAIRS)
 def test_log_likelihoods_as_published(name: str, pairs: tuple[int, ...], elo0: float, elo1: float, printed: str) -> None:
     assert f"{log_likelihood_ratio(pairs, elo0, elo1):.2f}" == printed, name
+
+
+def test_the_bounds_are_walds() -> None:
+    """Wald, Sequential Analysis (1947): log(beta / (1 - alpha)) and log((1 - beta) / alpha); testing frameworks of chess print (-2.94, 2.94)."""
+    nothing = answer([], 0, 5, 0.05, 0.05)
+    assert (round(nothing.low, 2), round(nothing.high, 2), nothing.accepted) == (-2.94, 2.94, "")
+    uneven = answer([], 0, 5, 0.01, 0.1)
+    assert uneven.low == pytest.approx(math.log(0.1 / 0.99))
+    assert uneven.high == pytest.approx(math.log(0.9 / 0.01))
 
 
 def test_the_first_bound_that_is_passed_decides_whatever_comes_later() -> None:

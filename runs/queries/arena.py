@@ -1,0 +1,154 @@
+"""Who beats whom on a benchmark: ratings of artifacts from the games that evaluations have played between them, in Elo with 95 % intervals.
+
+A match counts where its run has a score that stands under the contract that holds now, evaluates, ended well, and was given both files by labsite,
+which checked their hashes: who played is not the run's word. Games of what was withdrawn do not count.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runs.admission import EVALUATE
+from runs.bradley_terry import Met, Rating, connected, rate
+from runs.lifecycle import RunStatus
+from runs.models import Artifact, Run, RunInput
+from runs.queries.pairs import PAIRS_KIND, matches_in
+from runs.queries.standing import standing
+from workspaces.models import Benchmark, Contract
+from workspaces.queries.registry import current_contract
+from workspaces.queries.withdrawal import marked
+
+MOST_FILES = 200  # the newest that are read
+MOST_PLAYERS = 200  # those with the most games
+GAMES_OF_PAIR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """`rank`: equal ratings share it. `points` (a draw is a half) of `games`, against `opponents` others."""
+
+    rank: int
+    artifact: Artifact
+    rating: Rating
+    points: float
+    games: int
+    opponents: int
+    is_reference: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """`players` best first; the reference, whose rating is 0, is the earliest made of those who met each other, directly or through others.
+    `apart` are those who met none of these; `unread` files could not be read, or are not as they should be."""
+
+    contract: Contract | None
+    players: list[Player] = field(default_factory=list)
+    games: int = 0
+    runs: int = 0
+    apart: int = 0
+    unread: int = 0
+    has_prior: bool = False
+    is_cut: bool = False  # there are more files, or players, than were read
+
+    @property
+    def reference(self) -> Player | None:
+        return next((player for player in self.players if player.is_reference), None)
+
+
+def arena(benchmark: Benchmark) -> Arena:
+    """Reads up to MOST_FILES files from the store."""
+    contract = current_contract(benchmark.pk)
+    if contract is None:
+        return Arena(None)
+    files = _files(contract)
+    played, artifacts, unread = _played(files[:MOST_FILES])
+    games = _games_of(played)
+    kept = {sha for sha, _ in games.most_common(MOST_PLAYERS)}
+    met = [each for each in played if each.first in kept and each.second in kept]
+    read = len(files[:MOST_FILES]) - unread
+    is_cut = len(files) > MOST_FILES or len(games) > MOST_PLAYERS
+    if not met:
+        return Arena(contract, runs=read, unread=unread, is_cut=is_cut)
+    reference = _reference(met, artifacts)
+    found = rate(met, reference)
+    inside = [each for each in met if each.first in found.of]
+    return Arena(
+        contract, _players(inside, found.of, artifacts, reference), sum(int(each.games) for each in inside), apart=len(games) - len(found.of),
+        has_prior=found.has_prior, is_cut=is_cut, runs=read, unread=unread,
+    )  # fmt: skip
+
+
+def _files(contract: Contract) -> list[Artifact]:
+    """The newest of each run, newest first."""
+    scored = standing().filter(benchmark=contract.benchmark_id, contract=contract).values("run")
+    runs = Run.objects.filter(pk__in=scored, kind=EVALUATE, status=RunStatus.SUCCEEDED)
+    if contract.evaluator_id is not None:
+        runs = runs.filter(agent_version=contract.evaluator_id)
+    rows = Artifact.objects.filter(run__in=runs, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
+    found: dict[object, Artifact] = {}
+    for file in rows.select_related("blob").order_by("-created_at", "-pk")[: 2 * MOST_FILES]:
+        found.setdefault(file.run_id, file)
+    return list(found.values())[: MOST_FILES + 1]
+
+
+def _played(files: list[Artifact]) -> tuple[list[Met[str]], dict[str, Artifact], int]:
+    """What came of each two, by the hashes of what played; the artifacts by these; and how many files told nothing."""
+    given = RunInput.objects.filter(run__in=[file.run_id for file in files], artifact__isnull=False)
+    given = given.exclude(artifact__in=marked("artifact")).select_related("artifact__run__agent", "artifact__blob")
+    artifacts: dict[str, Artifact] = {}
+    by_run: dict[object, set[str]] = {}
+    for entry in given.order_by("artifact__created_at", "artifact_id"):
+        artifacts.setdefault(entry.sha256, entry.artifact)
+        by_run.setdefault(entry.run_id, set()).add(entry.sha256)
+    points: dict[tuple[str, str], list[float]] = {}
+    unread = 0
+    for file in files:
+        matches = matches_in(file)
+        unread += matches is None
+        for first, second, pairs in matches or ():
+            if first == second or not {first, second} <= by_run.get(file.run_id, set()) or not sum(pairs):
+                continue
+            one = sum(place * count for place, count in enumerate(pairs)) / 2
+            games = GAMES_OF_PAIR * sum(pairs)
+            key = (first, second) if first < second else (second, first)
+            sums = points.setdefault(key, [0.0, 0.0])
+            sums[0] += one if key[0] == first else games - one
+            sums[1] += games
+    return [Met(*key, *sums) for key, sums in sorted(points.items())], artifacts, unread
+
+
+def _games_of(met: list[Met[str]]) -> Counter[str]:
+    games: Counter[str] = Counter()
+    for each in met:
+        games.update({each.first: int(each.games), each.second: int(each.games)})
+    return games
+
+
+def _reference(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> str:
+    """The earliest made of those who are connected by the most games."""
+    waiting = sorted(_games_of(met), key=lambda sha: (artifacts[sha].created_at, artifacts[sha].pk))
+    games, best, most = _games_of(met), waiting[0], 0
+    while waiting:
+        group = set(connected(met, waiting[0]))
+        count = sum(games[sha] for sha in group)
+        if count > most:
+            best, most = waiting[0], count
+        waiting = [sha for sha in waiting if sha not in group]
+    return best
+
+
+def _players(met: list[Met[str]], ratings: Mapping[str, Rating], artifacts: Mapping[str, Artifact], reference: str) -> list[Player]:
+    points: dict[str, float] = dict.fromkeys(ratings, 0.0)
+    opponents = Counter(sha for each in met for sha in (each.first, each.second))
+    for each in met:
+        points[each.first] += each.points
+        points[each.second] += each.games - each.points
+    games = _games_of(met)
+    ordered = sorted(ratings, key=lambda sha: (-ratings[sha].elo, artifacts[sha].created_at, sha))
+    return [
+        Player(
+            rank=1 + sum(other.elo > ratings[sha].elo for other in ratings.values()), artifact=artifacts[sha], rating=ratings[sha],
+            points=points[sha], games=games[sha], opponents=opponents[sha], is_reference=sha == reference,
+        )
+        for sha in ordered
+    ]  # fmt: skip
