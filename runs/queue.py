@@ -2,10 +2,12 @@
 
 import secrets
 import uuid
+from functools import cache
 
 import django_rq
 import redis
 import structlog
+from django.conf import settings
 from django.db import transaction
 from rq import Retry
 
@@ -47,9 +49,10 @@ def _enqueue(queue: str, function: str, bell: str, workspace_id: str, subject_id
     A job id is used once. Under one id for all bells, one rung while the job ran would be deleted with it.
     """
     try:
-        rq = django_rq.get_queue(queue, serializer="rq.serializers.JSONSerializer")
-        if not rq.connection.set(_mark(bell), 1, nx=True, ex=WAITING_SECONDS):
+        connection = _connection(queue, settings.RQ_QUEUES[queue]["URL"])
+        if not connection.set(_mark(bell), 1, nx=True, ex=WAITING_SECONDS):
             return
+        rq = django_rq.get_queue(queue, connection=connection, serializer="rq.serializers.JSONSerializer")
         rq.enqueue_call(
             function, kwargs={"workspace_id": workspace_id, "subject_id": subject_id}, job_id=f"{bell}-{secrets.token_hex(4)}",
             result_ttl=0, failure_ttl=KEPT_SECONDS, retry=Retry(max=2),
@@ -57,6 +60,12 @@ def _enqueue(queue: str, function: str, bell: str, workspace_id: str, subject_id
     except redis.RedisError as error:
         # The row is committed; the clock rings again. A doorbell that is out must not turn a success into a failure.
         log.warning("bell not rung", job=bell, error=type(error).__name__)
+
+
+@cache
+def _connection(queue: str, url: str) -> redis.Redis:
+    """One for all bells of a process: connecting costs more than ringing."""
+    return django_rq.get_connection(queue)
 
 
 def heard(name: str, *, subject_id: str) -> None:

@@ -194,7 +194,12 @@ def _rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
         return NONE
     if actor.run_id is not None:
         return NONE  # a run token writes to its own run through routes that say so, and holds no right besides
-    granted = kept_query.ask(_granted, workspace=workspace_id, user=user.pk)
+    granted, narrow = kept_query.ask_together(
+        [
+            kept_query.Question(_granted, (), {"workspace": workspace_id, "user": user.pk}),
+            kept_query.Question(_narrowed, (), {"user": user.pk}),
+        ]
+    )
     by_group: dict[int, set[Permission]] = {}
     names: dict[str, int] = {}
     for group_id, name, codename in granted:
@@ -203,7 +208,7 @@ def _rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
     if not by_group:
         return NONE
     narrowed: dict[int, frozenset[Kind]] = {}
-    for role, through, kinds in kept_query.ask(_narrowed, user=user.pk):
+    for role, through, kinds in narrow:
         group_of_role = through if through is not None else names.get(_group_name(workspace_id, role))
         if group_of_role is not None:
             narrowed[group_of_role] = frozenset(Kind(kind) for kind in kinds)

@@ -63,8 +63,19 @@ class Limits:
         return any(window == one for one, _ in self.amounts)
 
 
+def limits_and_accounts(unit: str, moment: datetime) -> tuple[Limits, dict[str, Accounts]]:
+    """What `limits_of` and `locked_at` say, in one round trip."""
+    limits, accounts = kept_query.ask_together(
+        [kept_query.question(Limit, unit=str(unit)), kept_query.Question(_open_accounts, (), {"unit": unit, "moment": moment})]
+    )
+    return _limits(limits), _by_window(accounts)
+
+
 def limits_of(unit: str) -> Limits:
-    rows = kept_query.rows(Limit, unit=str(unit))
+    return _limits(kept_query.rows(Limit, unit=str(unit)))
+
+
+def _limits(rows: list[Limit]) -> Limits:
     return Limits(rows, {(row.window, row.mode): row.amount for row in rows})
 
 
@@ -174,17 +185,20 @@ def transfer(
     run_id: uuid.UUID | None = None,
     run_label: str = "",
     reason: str = "",
+    beside: kept_write.Writes | None = None,
 ) -> None:
-    """Take `amount` from the debit and give it to the credit, with its entry. Both are locked; nothing happens for 0."""
+    """Take `amount` from the debit and give it to the credit, with its entry. Both are locked; nothing happens for 0. `beside` as in
+    `Draft.change_together`."""
     if amount == 0:
         return
     event.changing(debit, credit, as_read=True)
     debit.balance -= amount
     credit.balance += amount
     entry = LedgerEntry(debit=debit, credit=credit, amount=amount, act=act, run_id=run_id, run_label=run_label[:200], reason=reason[:1000])
-    writes = kept_write.Writes()
+    writes = kept_write.Writes() if beside is None else beside
     writes.update(debit, ["balance"])
     writes.update(credit, ["balance"])
     writes.insert([entry])
-    writes.send()
+    if beside is None:
+        writes.send()
     event.created(entry)

@@ -14,8 +14,22 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 
 from workspaces import kept_query, scope
-from workspaces.accounts import Accounts, Act, Limits, Side, limits_of, lock_ledger, locked, locked_at, open_window, transfer, window_at
+from workspaces.accounts import (
+    Accounts,
+    Act,
+    Limits,
+    Side,
+    limits_and_accounts,
+    limits_of,
+    lock_ledger,
+    locked,
+    locked_at,
+    open_window,
+    transfer,
+    window_at,
+)
 from workspaces.audit import Draft, Refusal
+from workspaces.kept_write import Writes
 from workspaces.models import ExternalSpend, LedgerAccount, LedgerEntry, Limit, Unit, Workspace
 from workspaces.standings import CALENDAR, SPANS, Standing, amount_words, name_of, standings
 from workspaces.thresholds import note_crossings
@@ -28,23 +42,26 @@ class DoesNotFit(Refusal):
     """A hard stop has no room for the amount; the sentence has the arithmetic and the way out."""
 
 
-def reserve(event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_label: str, now: datetime) -> datetime:
+def reserve(
+    event: Draft, *, unit: str, amount: int, run_id: uuid.UUID, run_label: str, now: datetime, beside: Writes | None = None
+) -> datetime:
     """Promise `amount` to a run in the windows of `now`; the start of the week that carries it.
 
     Admission decides before; that a hard stop holds is looked at here once more, so that no forgotten check can spend a budget. Raises
-    DoesNotFit then, ValueError for a negative amount.
+    DoesNotFit then, ValueError for a negative amount. `beside` as in `Draft.change_together`.
     """
     _not_negative(amount)
     lock_ledger(event)
-    limits = limits_of(unit)
+    limits, opened = limits_and_accounts(unit, now)
     per_run = limits.stop(Limit.Window.RUN)
     if per_run is not None and amount > per_run:
         raise DoesNotFit(f"{amount_words(amount, unit)} are asked for; a run may have {amount_words(per_run, unit)}. Ask for less.")
-    windows = _windows(event, unit, now, limits)
+    windows = _windows(event, unit, now, limits, opened)
     for accounts in windows:
         _stop_unless_it_fits(accounts, amount, now, limits)
     for accounts in windows:
-        transfer(event, accounts.free_side(limits), accounts.reserved, amount, Act.RESERVE, run_id=run_id, run_label=run_label)
+        debit, credit = accounts.free_side(limits), accounts.reserved
+        transfer(event, debit, credit, amount, Act.RESERVE, run_id=run_id, run_label=run_label, beside=beside)
     return windows[0].window.starts_at
 
 
@@ -185,10 +202,10 @@ def begin_month(event: Draft, *, unit: str, now: datetime) -> None:
     transfer(event, free_side, month.spent, total, Act.SPEND, reason="spent this month before the limit")
 
 
-def _windows(event: Draft, unit: str, moment: datetime, limits: Limits) -> list[Accounts]:
+def _windows(event: Draft, unit: str, moment: datetime, limits: Limits, opened: dict[str, Accounts] | None = None) -> list[Accounts]:
     """The week of `moment`, and its month where a limit asks for it or one has asked before: a month is kept to its end. One that lies before
     a month that is kept stays unkept: what its weeks have seen is not in it, and could not be taken from it."""
-    opened = locked_at(unit, moment)
+    opened = locked_at(unit, moment) if opened is None else opened
     week = opened.get(Limit.Window.WEEK) or open_window(event, unit, Limit.Window.WEEK, moment)
     month = opened.get(Limit.Window.MONTH)
     if month is None and Limit.Window.MONTH in limits:

@@ -1,6 +1,6 @@
 """What stands against each limit now: used, reserved, free, until when. It only reads; a command that decides on it locks the ledger before."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from workspaces.models import Blob, LedgerAccount, Limit, Unit, Workspace
 from workspaces.units import amount as amount_words
 from workspaces.windows import Window, words
 
-__all__ = ["CALENDAR", "NAMES", "SPANS", "Standing", "amount_words", "name_of", "standings"]
+__all__ = ["CALENDAR", "NAMES", "SPANS", "Standing", "amount_words", "name_of", "questions", "standings"]
 
 CALENDAR = (Limit.Window.WEEK, Limit.Window.MONTH)
 NAMES = {
@@ -48,20 +48,24 @@ class Standing:
 
 
 def standings(
-    *, now: datetime, runs_at_once: int | None = None, workspace: Workspace | None = None, units: Collection[str] | None = None
+    *,
+    now: datetime,
+    runs_at_once: int | None = None,
+    workspace: Workspace | None = None,
+    units: Collection[str] | None = None,
+    found: Sequence[list[Any]] | None = None,
 ) -> list[Standing]:
     """Every limit of the open workspace, or those on `units`, with what stands against it at `now`; a window that no run was entered in yet has
     nothing used. A fixed number of queries however many limits there are, but one for each on storage.
 
     How many runs are at work only the upper floor knows; without `runs_at_once` the limits on it are left out. `workspace` is the open one,
-    where a page has it at hand.
+    where a page has it at hand, and `found` what `questions` has found.
     """
     if workspace is None:
         [workspace] = kept_query.rows(Workspace, pk=scope.current_id())
-    wanted = tuple(sorted(Unit if units is None else units))
-    limits: list[Limit] = kept_query.ask(_limits, wanted)
-    windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now)
-    found = []
+    limits, accounts = found or kept_query.ask_together(questions(now=now, units=units))
+    windows, balances = _kept(workspace, {limit.window for limit in limits if limit.window in CALENDAR}, now, accounts)
+    standing = []
     for limit in limits:
         used = reserved = 0
         window: Window | None = None
@@ -74,7 +78,7 @@ def standings(
             if runs_at_once is None:
                 continue
             used = runs_at_once
-        found.append(
+        standing.append(
             Standing(
                 name=name_of(limit.unit, limit.window),
                 unit=limit.unit,
@@ -88,7 +92,13 @@ def standings(
                 ends_at=window.ends_at if window else None,
             )
         )
-    return found
+    return standing
+
+
+def questions(*, now: datetime, units: Collection[str] | None = None) -> list[kept_query.Question]:
+    """What `standings` asks, for one who asks for more in the same round trip."""
+    wanted = tuple(sorted(Unit if units is None else units))
+    return [kept_query.Question(_limits, (wanted,), {}), kept_query.Question(_accounts, (tuple(sorted(CALENDAR)),), {"now": now})]
 
 
 def name_of(unit: str, window: str) -> str:
@@ -106,12 +116,11 @@ def _accounts(spans: Collection[str], now: Any) -> "QuerySet[Any, Any]":
     return rows.values_list("unit", "window", "side", "balance", "starts_at", "ends_at")
 
 
-def _kept(workspace: Workspace, spans: set[str], now: datetime) -> tuple[dict[str, Window], dict[tuple[str, str, str], int]]:
-    """The windows of the calendar at `now`, and the balances that are kept in them by unit, window and side."""
-    if not spans:
-        return {}, {}
-    windows, balances, known = {}, {}, tuple(sorted(spans))
-    rows = kept_query.ask(_accounts, known, now=now)
+def _kept(
+    workspace: Workspace, spans: set[str], now: datetime, rows: Iterable[tuple[Any, ...]]
+) -> tuple[dict[str, Window], dict[tuple[str, str, str], int]]:
+    """The windows of the calendar at `now`, as far as limits ask for them, and the balances that are kept in them by unit, window and side."""
+    windows, balances = {}, {}
     for unit, span, side, balance, starts_at, ends_at in rows:
         windows[span] = Window(starts_at, ends_at)
         balances[unit, span, side] = balance

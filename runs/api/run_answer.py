@@ -8,7 +8,7 @@ from django.urls import reverse
 from runs.api.artifact import named
 from runs.models import Attempt, Certificate, Evaluation, Run, RunInput, Sweep
 from runs.queries.run_input import inputs_of
-from runs.queries.run_page import RELATED, RunState, state_of
+from runs.queries.run_page import RELATED, RunState, state_of, state_questions
 from workspaces import ids, kept_query
 from workspaces.api.door import ApiRequest
 
@@ -38,8 +38,9 @@ def row_of(request: ApiRequest, run: Run) -> dict[str, Any]:
 
 
 def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
-    state = state_of(run)
-    rows = kept_query.ask(_read, run=run.pk)
+    read, measured = (kept_query.Question(build, (), {"run": run.pk}) for build in (_read, _measured))
+    *found, rows, scores = kept_query.ask_together([*state_questions(run), read, measured])
+    state = state_of(run, found)
     return {
         **row_of(request, run),
         "number": run.number,
@@ -69,7 +70,7 @@ def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
         "reserved_gpu_ms": run.reserved_gpu_ms,
         "started_at": run.started_at,
         "cost": _cost(run, state),
-        "scores": [_score(row) for row in _scores(run)],
+        "scores": [_score(row) for row in scores],
         "attempts": [_attempt(row) for row in state.attempts],
         "links": _links(request, run, state),
     }
@@ -106,13 +107,8 @@ def _cost(run: Run, state: RunState) -> dict[str, Any]:
     }
 
 
-def _scores(run: Run) -> list[Evaluation]:
-    """What the run measured itself, and what others measured of the artifacts that it made."""
-    found: list[Evaluation] = kept_query.ask(_measured, run=run.pk)
-    return found
-
-
 def _measured(run: Any) -> "QuerySet[Evaluation]":
+    """What the run measured itself, and what others measured of the artifacts that it made."""
     rows = Evaluation.objects.filter(Q(run=run) | Q(subject_artifact__run=run))
     return rows.select_related("run", "benchmark", "contract").order_by("created_at", "pk")[:100]
 

@@ -23,13 +23,14 @@ from runs.queries.frozen import Prepared
 from runs.queries.launch_again import request_again
 from runs.queries.launch_request import prepare
 from runs.queries.replay import VERDICTS
-from workspaces import kept_query, kept_write, ledger, scope
+from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor, Kind, Permission
-from workspaces.accounts import lock_ledger
+from workspaces.accounts import ledger_lock
 from workspaces.audit import Draft, Refusal, TooMany, command
 from workspaces.canonical import digest, plain
 from workspaces.commands import approval
 from workspaces.ids import first_at
+from workspaces.kept_write import Writes
 from workspaces.models import Unit, User
 from workspaces.verbs import Verb
 
@@ -102,27 +103,37 @@ def _launch(
 ) -> tuple[Run | None, Certificate, Verdict]:
     prepared = prepare(request)  # before the lock, for which launches wait in a row: nothing but the artifacts stands under it
     # One admission at a time in a workspace: counts and balances that were read hold until the commit.
-    workspace = lock_ledger()
-    if run_id is not None and Run.objects.filter(pk=run_id).exists():
+    person = _person(actor)
+    [event.ledger], numbers, asked_before, *made = kept_query.ask_together(
+        [
+            ledger_lock(),
+            kept_query.Question(_last_number, (), {}),
+            _asked_since(person, timezone.now()),
+            *([kept_query.question(Run, pk=run_id)] if run_id is not None else []),
+        ]
+    )
+    workspace = event.ledger
+    if any(made):
         raise _LaunchedMeanwhile
     if sweep is not None and retry_of is None:
         _refuse_stopped(sweep)
-    person = _person(actor)
     now = timezone.now()
     if sweep is None:  # a sweep launches its members at its own pace
-        _not_too_fast(person, now)
+        _not_too_fast(person, now, asked_before)
     if request.artifacts:  # they may have been deleted meanwhile
         prepared = prepare(request)
     facts = admission_facts(prepared, now=now, person=person, priority=request.priority, workspace=workspace)
     verdict = decide(facts)
-    certificate = certify(event, facts, verdict, prepared, asked_by=person)
+    writes = Writes()  # the certificate, and what becomes of it
+    certificate = certify(event, facts, verdict, prepared, asked_by=person, beside=writes)
     event.reason = request.reason
     event.details |= {"verdict": verdict.answer, "limits": plain(verdict.as_json()), "asks": plain(prepared.frozen["limits"])}
     if verdict.answer == Answer.REFUSE:
         event.verb = Verb.LAUNCH_REFUSED
         event.details["refused"] = {"benchmark": prepared.benchmark.slug, "agent": prepared.agent.slug, "pool": prepared.pool.slug}
+        writes.send()
         return None, certificate, verdict
-    number = 1 + max((last for (last,) in kept_query.ask(_last_number)), default=0)
+    number = 1 + max((last for (last,) in numbers), default=0)
     run = Run(
         **({"id": run_id} if run_id else {}),
         name=(request.name.strip() or f"{prepared.agent.slug}-{number:04d}")[:200],
@@ -163,11 +174,13 @@ def _launch(
     if held:
         run.status = RunStatus.AWAITING_APPROVAL
         event.verb = Verb.LAUNCH_HELD
-    kept_write.insert([run])
+    writes.insert([run])
     event.created(run)
     event.about = run
-    for entry in prepared.inputs:  # one by one: each has its instant, which is their order
-        kept_write.insert(
+    for place, entry in enumerate(prepared.inputs):  # each is sent by itself but the first: each has its instant, which is their order
+        if place:
+            writes.send()
+        writes.insert(
             [
                 RunInput(
                     run=run,
@@ -180,6 +193,7 @@ def _launch(
             ]
         )
     if held:
+        writes.send()
         approval.ask(
             event,
             subject_type="run",
@@ -192,7 +206,8 @@ def _launch(
             token_id=actor.token_id,
         )
     else:
-        admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros)
+        admit(event, run=run, gpu_ms=prepared.gpu_ms, api_micros=prepared.api_micros, beside=writes)
+        writes.send()
     return run, certificate, verdict
 
 
@@ -202,29 +217,35 @@ def _refuse_stopped(sweep: Sweep) -> None:
         raise Refusal(f"{sweep.name} launches no more members.")
 
 
-def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int) -> None:
-    """Reserve and queue, in the transaction that admits: part of a launch, and of the approval of one that was held."""
+def admit(event: Draft, *, run: Run, gpu_ms: int, api_micros: int, beside: Writes | None = None) -> None:
+    """Reserve and queue, in the transaction that admits: part of a launch, and of the approval of one that was held. `beside` as in
+    `Draft.change_together`."""
     now = timezone.now()
-    window = ledger.reserve(event, unit=Unit.GPU_MS, amount=gpu_ms, run_id=run.pk, run_label=run.name, now=now)
+    window = ledger.reserve(event, unit=Unit.GPU_MS, amount=gpu_ms, run_id=run.pk, run_label=run.name, now=now, beside=beside)
     if api_micros:
-        ledger.reserve(event, unit=Unit.API_MICROS, amount=api_micros, run_id=run.pk, run_label=run.name, now=now)
-    move(
-        event, run, RunStatus.QUEUED, reserved_gpu_ms=gpu_ms, reserved_api_micros=api_micros, budget_window_at=window, queued_at=now
-    )  # fmt: skip
-    enqueue(event, run=run)
+        ledger.reserve(event, unit=Unit.API_MICROS, amount=api_micros, run_id=run.pk, run_label=run.name, now=now, beside=beside)
+    values = {"reserved_gpu_ms": gpu_ms, "reserved_api_micros": api_micros, "budget_window_at": window, "queued_at": now}
+    move(event, run, RunStatus.QUEUED, beside=beside, **values)
+    enqueue(event, run=run, beside=beside)
 
 
-def enqueue(event: Draft, *, run: Run) -> None:
-    """Put a run at the end of its priority and ring; the table is the queue."""
+def enqueue(event: Draft, *, run: Run, beside: Writes | None = None) -> None:
+    """Put a run at the end of its priority and ring; the table is the queue. `beside` as in `Draft.change_together`."""
     now = timezone.now()
     item = QueueItem(run=run, pool_id=run.pool_id, priority=run.priority, position_key=int(now.timestamp() * 1_000_000))
-    kept_write.insert([item])
+    writes = Writes() if beside is None else beside
+    writes.insert([item])
+    if beside is None:
+        writes.send()
     event.created(item)
     queue.ring("dispatch_run", subject=scope.current_id())
 
 
-def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *, asked_by: User) -> Certificate:
-    """Keep a decision with every limit and its arithmetic, whatever it says, and the facts that give it again."""
+def certify(
+    event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *, asked_by: User, beside: Writes | None = None
+) -> Certificate:
+    """Keep a decision with every limit and its arithmetic, whatever it says, and the facts that give it again. `beside` as in
+    `Draft.change_together`."""
     certificate = Certificate(
         verdict=VERDICTS[verdict.answer],
         lines=verdict.as_json(),
@@ -233,16 +254,26 @@ def certify(event: Draft, facts: Facts, verdict: Verdict, prepared: Prepared, *,
         request_hash=digest(prepared.frozen),
         asked_by=asked_by,
     )
-    kept_write.insert([certificate])
+    writes = Writes() if beside is None else beside
+    writes.insert([certificate])
+    if beside is None:
+        writes.send()
     event.created(certificate)
     return certificate
 
 
-def _not_too_fast(person: User, now: datetime) -> None:
-    """Launches of one account in a minute, through whichever token, refused ones too. A key holds its time, so no more than that minute is read."""
+def _asked_since(person: User, now: datetime) -> kept_query.Question:
+    """What `_not_too_fast` goes by. A key holds its time, so no more than a minute is read, and as long as the lock was waited for."""
+    return kept_query.Question(_asked_before, (settings.LAUNCHES_A_MINUTE,), {"since": first_at(now - MINUTE), "person": person.pk})
+
+
+def _not_too_fast(person: User, now: datetime, found: list[tuple[datetime]]) -> None:
+    """Launches of one account in a minute, through whichever token, refused ones too."""
     most = settings.LAUNCHES_A_MINUTE
     # The one with which there are as many as may be: once it is a minute old, there is room.
-    for (last,) in kept_query.ask(_asked_before, most, since=first_at(now - MINUTE), person=person.pk):
+    for (last,) in found:
+        if last + MINUTE <= now:  # it has become so while the lock was waited for
+            continue
         wait = max(1, math.ceil((last + MINUTE - now).total_seconds()))
         raise TooMany(
             f"{person.label} has asked for {most:,} runs within a minute, and may ask for {most:,}. Wait {wait} s; a sweep asks for many at once.",

@@ -1,6 +1,7 @@
 """The facts that an admission is decided upon, as they stand now. It only reads; a command has locked the ledger before, so that they hold
 until it commits."""
 
+import uuid
 from datetime import datetime
 from typing import Any
 
@@ -9,18 +10,19 @@ from django.db.models import QuerySet
 from runs.admission_facts import AgentFacts, Facts, HoldoutFacts, LimitFacts, PoolFacts, PriorityFacts, SiteFacts, WorkspaceFacts
 from runs.admission_inputs import InputFacts
 from runs.models import Run
-from runs.queries.at_once import count_at_work
+from runs.queries.at_once import at_work, count_at_work
 from runs.queries.contract_facts import contract_facts
 from runs.queries.frozen import Prepared, ResolvedInput
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.quota import quota_of
+from runs.queries.quota import newer_than, quota_of
 from runs.queries.samples import tellers_of_holdouts
 from runs.queries.secret import secret_facts
 from workspaces import kept_query, scope
 from workspaces.agent_inputs import Given, needs_from
 from workspaces.models import AgentPool, DatasetVersion, SitePolicy, Unit, User, Workspace
-from workspaces.queries.withdrawal import standing_on
-from workspaces.queries.workspace import creation_steps
+from workspaces.queries.withdrawal import marks_on, standing_among
+from workspaces.queries.workspace import creation_steps, steps_question
+from workspaces.standings import questions as standing_questions
 from workspaces.standings import standings
 
 HOLDOUT = DatasetVersion.Role.HOLDOUT
@@ -49,19 +51,33 @@ def admission_facts(
         Unit.SLOTS: version.slots,
     }
     asked_at = held.created_at if held is not None else now
-    quota = quota_of(contract, person, now=asked_at, workspace=workspace, but=held.pk if held is not None else None)
+    rests_on, others = _rests_on(prepared), _not_held_out(prepared)
+    newer, steps, pools, going, limits, accounts, policies, marks, *copies = kept_query.ask_together(
+        [
+            newer_than(contract),
+            steps_question(workspace),
+            kept_query.Question(_allowed_pools, (), {"version": version.pk}),
+            at_work(),
+            *standing_questions(now=now),
+            kept_query.question(SitePolicy, is_current=True, limit=1),
+            marks_on(rests_on),
+            *([_copies(others)] if others else []),
+        ]
+    )
+    quota = quota_of(contract, person, now=asked_at, workspace=workspace, but=held.pk if held is not None else None, newer=newer)
+    withdrawn = standing_among(rests_on, marks)
     return Facts(
         workspace=WorkspaceFacts(
             name=workspace.name,
             status=workspace.status,
-            missing=tuple(step.missing for step in creation_steps(workspace) if not step.is_done),
+            missing=tuple(step.missing for step in creation_steps(workspace, steps) if not step.is_done),
         ),
         agent=AgentFacts(
             name=prepared.agent.name,
             version=version.number,
             kind=version.kind,
             slots=version.slots,
-            pools=tuple(slug for (slug,) in kept_query.ask(_allowed_pools, version=version.pk)),
+            pools=tuple(slug for (slug,) in pools),
         ),
         pool=PoolFacts(
             slug=pool.slug,
@@ -72,7 +88,7 @@ def admission_facts(
         ),
         holdout=HoldoutFacts(
             in_contract=contract.holdout_id is not None,
-            inputs=held_out(prepared),
+            inputs=_held_out(prepared, {content_hash for found in copies for (content_hash,) in found}),
             accepted=contract.accepts_no_isolation_reason,
             for_evaluators=True,
         ),
@@ -88,22 +104,22 @@ def admission_facts(
                 asked=asked[Unit(standing.unit)],
                 until=standing.until,
             )
-            for standing in standings(now=now, runs_at_once=count_at_work(), workspace=workspace)
+            for standing in standings(now=now, runs_at_once=count_at_work(going), workspace=workspace, found=(limits, accounts))
         ),
         quota=quota.as_facts() if quota is not None else None,
         secrets=secret_facts(version, pool=pool, benchmark=prepared.benchmark, agent=prepared.agent),
         priority=PriorityFacts(priority, workspace.priority_limit) if priority > workspace.priority_limit else None,
-        site=_site(prepared),
+        site=_site(prepared, policies),
         contract=contract_facts(prepared, asked_at=asked_at, workspace=workspace),
-        withdrawn=_withdrawn(prepared),
+        withdrawn=tuple(dict.fromkeys(label for thing, label in rests_on.items() if thing in withdrawn)),
         inputs=_inputs(prepared),
         is_approved=is_approved,
     )
 
 
-def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
-    """Labels of what it would rest on and a withdrawal that holds has marked: inputs, and the contract where its holdout is; that of a copy may
-    have been withdrawn here before the contract came."""
+def _rests_on(prepared: Prepared) -> dict[tuple[str, uuid.UUID], str]:
+    """What it would rest on and a withdrawal may have marked, with labels: inputs, and the contract with its holdout; that of a copy may have
+    been withdrawn here before the contract came."""
     measured = f"the contract of {prepared.benchmark.slug}"
     rests_on = {(NodeKind.CONTRACT.value, prepared.contract.pk): measured}
     if prepared.contract.holdout_id is not None:
@@ -113,8 +129,7 @@ def _withdrawn(prepared: Prepared) -> tuple[str, ...]:
             rests_on[NodeKind.DATASET_VERSION.value, entry.dataset_version.pk] = entry.label
         elif entry.artifact is not None:
             rests_on[NodeKind.ARTIFACT.value, entry.artifact.pk] = entry.label
-    marks = standing_on(rests_on)
-    return tuple(dict.fromkeys(label for thing, label in rests_on.items() if thing in marks))
+    return rests_on
 
 
 def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":
@@ -124,10 +139,24 @@ def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":
 def held_out(prepared: Prepared) -> tuple[str, ...]:
     """Inputs that are a holdout, by their role or because a holdout here has the same content under another name; or that tell its truth, as
     per-sample results do."""
+    others = _not_held_out(prepared)
+    return _held_out(prepared, {content_hash for (content_hash,) in kept_query.ask_together([_copies(others)])[0]} if others else set())
+
+
+def _not_held_out(prepared: Prepared) -> set[str]:
     versions = [entry.dataset_version for entry in prepared.inputs if entry.dataset_version is not None]
-    others = {version.content_hash for version in versions if version.role != HOLDOUT}
-    same = DatasetVersion.objects.filter(role=HOLDOUT, content_hash__in=others).values_list("content_hash", flat=True) if others else ()
-    copies = set(same)
+    return {version.content_hash for version in versions if version.role != HOLDOUT}
+
+
+def _copies(hashes: set[str]) -> kept_query.Question:
+    return kept_query.Question(_holdouts, (), {"hashes": sorted(hashes)})
+
+
+def _holdouts(hashes: Any) -> "QuerySet[Any, Any]":
+    return DatasetVersion.objects.filter(role=HOLDOUT, content_hash=hashes).values_list("content_hash")
+
+
+def _held_out(prepared: Prepared, copies: set[str]) -> tuple[str, ...]:
     artifacts = [entry.artifact.blob_id for entry in prepared.inputs if entry.artifact is not None]
     told = tellers_of_holdouts(artifacts) if artifacts else {}
     found = []
@@ -142,8 +171,8 @@ def held_out(prepared: Prepared) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _site(prepared: Prepared) -> SiteFacts | None:
-    policy = kept_query.first(SitePolicy, is_current=True)
+def _site(prepared: Prepared, policies: list[SitePolicy]) -> SiteFacts | None:
+    policy = next(iter(policies), None)
     if policy is None or (policy.max_wall_seconds is None and not policy.forbids_no_isolation):
         return None
     return SiteFacts(policy.max_wall_seconds, policy.forbids_no_isolation, prepared.wall_seconds)

@@ -19,10 +19,15 @@ def at_once_of(limits: Iterable[Standing], running: int) -> AtOnce:
     return AtOnce(running, next(stops, None))
 
 
-def count_at_work() -> int:
+def count_at_work(found: list[Any] | None = None) -> int:
     """Runs that hold, or may hold, a process somewhere; a command counts under the ledger's lock. What was cancelled before it started holds
-    nothing, and is on its way out."""
-    return sum(count for _, count in kept_query.ask(_at_work))
+    nothing, and is on its way out. `found` is what `at_work` has found."""
+    return sum(count for _, count in (kept_query.ask(_at_work) if found is None else found))
+
+
+def at_work() -> kept_query.Question:
+    """What `count_at_work` asks, for one who asks for more in the same round trip."""
+    return kept_query.Question(_at_work, (), {})
 
 
 def _at_work() -> "QuerySet[Any, Any]":

@@ -11,7 +11,7 @@ from runs.reservation import TooLittle, reservation
 from workspaces import kept_query
 from workspaces.audit import Refusal
 from workspaces.models import Agent, AgentVersion, Benchmark, Dataset, DatasetVersion, NotFound, Pool
-from workspaces.queries.registry import current_contract, find_contract
+from workspaces.queries.registry import contract_question
 from workspaces.text import unreadable
 
 
@@ -19,19 +19,34 @@ def prepare(request: LaunchRequest, *, is_draft: bool = False) -> Prepared:
     """Raises NotFound for names that are not here, Refusal with its field for what no run could be made of. A draft's parameters are not checked."""
     if strange := unreadable(request.name):
         raise Refusal(strange, field="name")
-    benchmark = Benchmark.objects.find(request.benchmark)
-    contract = current_contract(benchmark.pk) if request.contract is None else find_contract(benchmark, request.contract)
+    names = [text.partition("@")[0] for text in request.datasets]
+    default_pool = kept_query.question(Pool, is_default=True, related=("engine",), limit=1)
+    benchmarks, agents, pools, *sets = _together(
+        Benchmark.objects.finding(request.benchmark),
+        Agent.objects.finding(request.agent),
+        Pool.objects.finding(request.pool, "engine") if request.pool else [default_pool],
+        *map(Dataset.objects.finding, names),
+    )
+    benchmark, agent = Benchmark.objects.found(benchmarks), Agent.objects.found(agents)
+    numbered: dict[str, Any] = {"number": request.agent_version} if request.agent_version else {}
+    datasets = [next((rows[0] for rows in found if rows), None) for found in sets]
+    [contracts], [versions], *dataset_versions = _together(
+        [contract_question(benchmark.pk, request.contract)],
+        [kept_query.question(AgentVersion, agent=agent, order_by=("-number",), limit=1, **numbered)],
+        *([_version_question(dataset, text)] if dataset else [] for dataset, text in zip(datasets, request.datasets, strict=True)),
+    )
+    contract, version = next(iter(contracts), None), next(iter(versions), None)
+    if contract is None and request.contract is not None:
+        raise NotFound("contract")
     if contract is None:
         raise Refusal(f"{benchmark.name} has no contract yet; publish one before runs are measured by it.", field="benchmark_id")
-    agent = Agent.objects.find(request.agent)
-    numbered: dict[str, Any] = {"number": request.agent_version} if request.agent_version else {}
-    version = kept_query.first(AgentVersion, agent=agent, order_by=("-number",), **numbered)
     if version is None:
         raise Refusal(f"{agent.name} has no {'such version' if request.agent_version else 'version yet; publish one'}.", field="agent_id")
-    pool = Pool.objects.find(request.pool, "engine") if request.pool else kept_query.first(Pool, is_default=True, related=("engine",))
+    pool = Pool.objects.found(pools) if request.pool or any(pools) else None
     if pool is None:
         raise Refusal("Name a pool; this workspace has no default pool.", field="compute_pool_id")
-    inputs = _placed([*map(_dataset_input, request.datasets)], [*map(_artifact_input, request.artifacts)])
+    given = zip(request.datasets, datasets, dataset_versions, strict=True)
+    inputs = _placed([_dataset_input(text, dataset, found) for text, dataset, found in given], [*map(_artifact_input, request.artifacts)])
     try:
         asked = reservation(
             budget_gpu_ms=request.gpu_ms, wall_seconds=version.wall_seconds, slots=version.slots, milli_gpu_per_slot=pool.milli_gpu_per_slot
@@ -76,21 +91,32 @@ def _placed(datasets: list[ResolvedInput], artifacts: list[ResolvedInput]) -> tu
     return tuple(taken.values())
 
 
-def _dataset_input(text: str) -> ResolvedInput:
-    """A dataset's newest version, `<dataset>@<number>`, or a version by its own id."""
+def _together(*asked: list[kept_query.Question]) -> list[list[list[Any]]]:
+    """The answers to each list of questions, all of them asked in one round trip."""
+    answers = iter(kept_query.ask_together([question for questions in asked for question in questions]))
+    return [[next(answers) for _ in questions] for questions in asked]
+
+
+def _version_question(dataset: Dataset, text: str) -> kept_query.Question:
+    """A dataset's newest version, or of `<dataset>@<number>` that one."""
+    _, _, number = text.partition("@")
+    if number and not (number.isascii() and number.isdigit() and len(number) < 9):
+        raise NotFound("dataset version")
+    numbered: dict[str, Any] = {"number": int(number)} if number else {}
+    return kept_query.question(DatasetVersion, dataset=dataset, order_by=("-number",), limit=1, **numbered)
+
+
+def _dataset_input(text: str, dataset: Dataset | None, found: list[list[Any]]) -> ResolvedInput:
+    """A version of the dataset that `text` names, as it was found; or where it names none, the version that it names by its own id."""
     name, _, number = text.partition("@")
-    try:
-        dataset = Dataset.objects.find(name)
-    except NotFound:
-        version = DatasetVersion.objects.find(name, "dataset") if not number else None
-        if version is None:
-            raise
+    version: DatasetVersion | None
+    if dataset is None:
+        if number:
+            raise NotFound("dataset")
+        version = DatasetVersion.objects.find(name, "dataset")
         dataset = version.dataset
     else:
-        if number and not (number.isascii() and number.isdigit() and len(number) < 9):
-            raise NotFound("dataset version")
-        numbered: dict[str, Any] = {"number": int(number)} if number else {}
-        version = kept_query.first(DatasetVersion, dataset=dataset, order_by=("-number",), **numbered)
+        version = next((rows[0] for rows in found if rows), None)
         if version is None and number:
             raise NotFound("dataset version")
     if version is None:

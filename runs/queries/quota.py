@@ -60,13 +60,26 @@ class Quota:
         )
 
 
-def quota_of(contract: Contract, person: User | None, *, now: datetime, workspace: Workspace, but: uuid.UUID | None = None) -> Quota | None:
+def newer_than(contract: Contract) -> kept_query.Question:
+    """What `quota_of` asks first, for one who asks for more in the same round trip: the benchmark's newest contract, where it is newer."""
+    return kept_query.question(Contract, order_by=("-version",), limit=1, benchmark=contract.benchmark_id, version__gt=contract.version)
+
+
+def quota_of(
+    contract: Contract,
+    person: User | None,
+    *,
+    now: datetime,
+    workspace: Workspace,
+    but: uuid.UUID | None = None,
+    newer: list[Contract] | None = None,
+) -> Quota | None:
     """What stands against the limit of `contract` for `person` in the period that `now` lies in; None where it sets none, or nobody asks.
 
     Where the benchmark has a newer contract, as for a retry or a member of a sweep, the one that leaves less counts. A command counts under
-    the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way.
+    the ledger's lock. `but` is a run that is decided upon anew and does not stand in its own way. `newer` is what `newer_than` has found.
     """
-    newest = kept_query.first(Contract, order_by=("-version",), benchmark=contract.benchmark_id, version__gt=contract.version)
+    newest = next(iter(kept_query.ask_together([newer_than(contract)])[0] if newer is None else newer), None)
     if newest is not None:
         newest.benchmark = contract.benchmark
     found = [_quota(each, person, now=now, workspace=workspace, but=but) for each in (contract, newest) if each is not None]

@@ -1,7 +1,7 @@
 """One run with everything that its page says: what it is, why it runs, whether it is well, what it cost and what came of it."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -101,9 +101,14 @@ def _shown(pk: Any) -> "QuerySet[Run]":
     return Run.objects.select_related(*RELATED).only(*OWN_FIELDS, *SHOWN_OF_RELATED).filter(pk=pk)
 
 
-def state_of(run: Run) -> RunState:
-    attempts = attempts_of(run)
-    scores = _with_run(run, kept_query.ask(_scores, run=run.pk))
+def state_questions(run: Run) -> list[kept_query.Question]:
+    """What `state_of` asks first, for one who asks for more in the same round trip."""
+    return [kept_query.Question(_attempts, (), {"run": run.pk}), kept_query.Question(_scores, (), {"run": run.pk})]
+
+
+def state_of(run: Run, found: Sequence[list[Any]] | None = None) -> RunState:
+    """`found` is what `state_questions` has found."""
+    attempts, scores = (_with_run(run, rows) for rows in found or kept_query.ask_together(state_questions(run)))
     primary = next((score for score in scores if score.metric == run.contract.metric and score.contract_id == run.contract_id), None)
     waits = run.status == RunStatus.AWAITING_APPROVAL
     return RunState(

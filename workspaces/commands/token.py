@@ -89,15 +89,22 @@ def revoke_leaked_token(event: Draft, *, actor: Actor, token: str) -> Token:
 
 
 def note_use(token_id: uuid.UUID, *, address: str) -> None:
-    """Remember when and from where a token was last used, at most once a minute: telemetry, no event. Wants the workspace's scope open."""
+    """Remember when and from where a token was last used, at most once a minute: telemetry, no event. Wants the workspace's scope open.
+
+    Within the minute nothing is written: a conflict alone would lock the row, for which requests of one token wait, and commit that to disk."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO workspaces_tokenuse (id, workspace_id, token_id, used_at, address) VALUES (%s, %s, %s, now(), %s)
+            INSERT INTO workspaces_tokenuse (id, workspace_id, token_id, used_at, address)
+            SELECT use.*, now(), %(address)s FROM (VALUES (%(id)s::uuid, %(workspace)s::uuid, %(token)s::uuid)) AS use (id, workspace, token)
+            WHERE NOT EXISTS (
+                SELECT FROM workspaces_tokenuse
+                WHERE workspace_id = %(workspace)s AND token_id = %(token)s AND used_at >= now() - interval '1 minute'
+            )
             ON CONFLICT (workspace_id, token_id) DO UPDATE SET used_at = excluded.used_at, address = excluded.address
             WHERE workspaces_tokenuse.used_at < now() - interval '1 minute'
             """,
-            [ids.uuid7(), scope.current_id(), token_id, address[:45]],
+            {"id": ids.uuid7(), "workspace": scope.current_id(), "token": token_id, "address": address[:45]},
         )
 
 

@@ -1,6 +1,7 @@
 """What every row of a workspace has: a UUIDv7, its workspace, a manager that cannot forget it, and the walls of the database."""
 
 import uuid
+from collections.abc import Iterable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.db import models
@@ -39,13 +40,20 @@ class ScopedManager(models.Manager[M], Generic[M]):
         """The row that `text` names, as canonical id, bare slug or UUID, with `related` rows; NotFound where there is none here."""
         if self is not self.model.objects:
             raise TypeError("`find` looks in the whole workspace; filter what belongs to one row.")
+        return self.found(kept_query.ask_together(self.finding(text, *related)))
+
+    def finding(self, text: str, *related: str) -> list[kept_query.Question]:
+        """What `find` asks, for one who asks for more in the same round trip; `found` reads the answers."""
         pk, slugs = ids.spellings(self.model.prefix, text)
-        found: list[M] = kept_query.ask(_by_key, self.model, related, pk=pk) if pk is not None else []
-        for name in slugs if self.model.has_slug() else ():
-            found = found or kept_query.ask(_by_slug, self.model, related, name=name)
-        if not found:
+        shape = (self.model, related)
+        by_key = [kept_query.Question(_by_key, shape, {"pk": pk})] if pk is not None else []
+        return by_key + [kept_query.Question(_by_slug, shape, {"name": name}) for name in (slugs if self.model.has_slug() else ())]
+
+    def found(self, answers: "Iterable[list[Any]]") -> M:
+        row: M | None = next((rows[0] for rows in answers if rows), None)
+        if row is None:
             raise NotFound(str(self.model._meta.verbose_name))
-        return found[0]
+        return row
 
 
 def _by_key(model: "type[Row]", related: tuple[str, ...], pk: Any) -> "models.QuerySet[Any]":

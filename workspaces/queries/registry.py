@@ -100,7 +100,13 @@ def named_like(text: str) -> Q:
 
 def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
     """The version that holds now: scores are measured by it, and ranked under it. None: declared, not yet defined."""
-    return kept_query.first(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",))
+    return next(iter(kept_query.ask_together([contract_question(benchmark_id)])[0]), None)
+
+
+def contract_question(benchmark_id: uuid.UUID, version: int | None = None) -> kept_query.Question:
+    """What `current_contract` asks, or for the version with this number, for one who asks for more in the same round trip."""
+    numbered = {} if version is None else {"version": version}
+    return kept_query.question(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",), limit=1, **numbered)
 
 
 def find_contract(benchmark: Benchmark, version: int) -> Contract:

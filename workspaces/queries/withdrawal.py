@@ -16,17 +16,25 @@ def marked(kind: str) -> "QuerySet[WithdrawnObject, uuid.UUID]":
 
 def standing_on(things: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid.UUID], list[Withdrawal]]:
     """Withdrawals that hold and have marked these things, by kind and key; a thing that none has marked is left out. One query."""
-    by_kind: dict[str, set[uuid.UUID]] = {}
-    for kind, pk in things:
-        by_kind.setdefault(kind, set()).add(pk)
-    found: dict[tuple[str, uuid.UUID], list[Withdrawal]] = {}
-    rows = kept_query.rows(
-        WithdrawnObject, object_id__in=set().union(*by_kind.values()), withdrawal__undone_at__isnull=True, related=("withdrawal",),
+    asked = set(things)
+    return standing_among(asked, kept_query.ask_together([marks_on(asked)])[0])
+
+
+def marks_on(things: Iterable[tuple[str, uuid.UUID]]) -> kept_query.Question:
+    """What `standing_on` asks, for one who asks for more in the same round trip; `standing_among` reads its answer."""
+    return kept_query.question(
+        WithdrawnObject, object_id__in={pk for _, pk in things}, withdrawal__undone_at__isnull=True, related=("withdrawal",),
         order_by=("withdrawal__created_at",),
     )  # fmt: skip
-    for row in rows:
-        if row.object_id in by_kind.get(row.kind, ()):
-            found.setdefault((row.kind, row.object_id), []).append(row.withdrawal)
+
+
+def standing_among(
+    things: Collection[tuple[str, uuid.UUID]], marks: Iterable[WithdrawnObject]
+) -> dict[tuple[str, uuid.UUID], list[Withdrawal]]:
+    found: dict[tuple[str, uuid.UUID], list[Withdrawal]] = {}
+    for mark in marks:
+        if (mark.kind, mark.object_id) in things:
+            found.setdefault((mark.kind, mark.object_id), []).append(mark.withdrawal)
     return found
 
 
