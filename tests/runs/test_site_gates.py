@@ -16,7 +16,7 @@ from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_people import bearer, make_operator, make_token
 from tests.factories_promotions import make_candidate
-from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.runs.test_gates import bell, judged, laboratory, promotes
 from tests.runs.test_policy import approved, approver
 from workspaces.access import Actor
@@ -65,6 +65,32 @@ def test_an_expression_of_the_site_is_asked_and_kept_with_the_decision() -> None
         for decision in (first, second):
             again = decide(read_policy(decision.version.document), facts_from(decision.facts))
             assert [fact.stored for fact in again.checks] == decision.checks, "a replay is exact and asks nobody"
+
+
+def test_expressions_of_a_gate_are_asked_again_when_a_person_decides(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the facts of that moment, but for what the policy has done itself by putting forward."""
+    once = {"check": "cel", "expression": "acted < 1"}
+    quiet = {"check": "cel", "expression": "waiting_runs < 1", "words": "Nothing is promoted while runs wait"}
+    asked = put_forward(laboratory, once, quiet, {"check": "reviewer_approval", "people": 2})
+    with laboratory.opened():
+        with monkeypatch.context() as silent:
+            silent.setattr("runs.checks.gate.answered", lambda policy, facts, asking: facts)
+            with pytest.raises(Refusal, match="An expression of the gate gives no answer now, acted < 1"):
+                say_yes(approver(laboratory), asked)
+        assert say_yes(approver(laboratory), asked) == "proposed", "it acted once by then, and that was this"
+        launch(laboratory)
+        assert say_yes(make_member(laboratory.workspace, "approver", "second"), asked) == "refused"
+        asked.refresh_from_db()
+        assert asked.status == "void"
+        assert "Nothing is promoted while runs wait" in Promotion.objects.get().end_reason
+
+
+def test_an_expression_that_the_site_demands_meanwhile_binds_what_waits(laboratory: Laboratory) -> None:
+    asked = put_forward(laboratory)
+    hold({"gates": {"promote": [{"check": "cel", "expression": "waiting_runs > 1000", "words": "Not before the rush"}]}})
+    with laboratory.opened():
+        assert say_yes(approver(laboratory), asked) == "refused"
+        assert "Not before the rush" in Promotion.objects.get().end_reason
 
 
 def test_the_site_demands_reviewers_of_what_a_policy_puts_forward(laboratory: Laboratory) -> None:
