@@ -12,7 +12,7 @@ from django.utils import timezone
 from runs.checks.candidate import Candidate, candidate_of
 from runs.checks.eligibility import facts_of
 from runs.checks.gate import gate_of, reviewers_wanted, shut_now
-from runs.eligibility import Fact, in_the_way, is_eligible
+from runs.eligibility import Fact, Verdict, in_the_way, is_eligible
 from runs.models import Artifact, Decision, Promotion
 from runs.queries.reading import read_back
 from runs.statement import Promoted, Rested, policy, statement
@@ -28,6 +28,10 @@ from workspaces.verbs import Verb
 
 Status = Promotion.Status
 SUBJECT = "promotion"  # what an approval's subject is called
+
+
+class NotToldYet(Refusal):  # as its base
+    """No check fails, and one or more cannot be told yet, as where data is still held against a holdout."""
 
 
 def propose_promotion(
@@ -67,7 +71,8 @@ def _propose(
     candidate = candidate_of(artifact, name, read=read)
     facts = facts_of(candidate)
     if not is_eligible(facts):
-        raise Refusal(*in_the_way(facts))
+        is_told = any(fact.verdict is Verdict.FAIL for fact in facts)
+        raise (Refusal if is_told else NotToldYet)(*in_the_way(facts))
     content = content_of(candidate, facts) | _gate_content(decision, gate_of(decision) if decision else [])
     promotion = Promotion(
         id=id or ids.uuid7(),

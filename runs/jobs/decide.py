@@ -14,7 +14,7 @@ from django.utils import timezone
 from runs.checks.policy_facts import facts_for, request_of
 from runs.commands.decision import conclude_decision, record_decision
 from runs.commands.memory import Said, write_policy_memory
-from runs.commands.promotion import propose_promotion
+from runs.commands.promotion import NotToldYet, propose_promotion
 from runs.commands.question import ask_question
 from runs.commands.sweep import create_sweep
 from runs.eligibility import Verdict
@@ -90,7 +90,8 @@ def _may_yet_be_told(decided: Decided, cause: Cause, now: datetime) -> bool:
 
 
 def carry_out(actor: Actor, decision: Decision) -> None:
-    """Do what was decided, once, under the rights that whoever proposed the version has now; or say why it could not be done."""
+    """Do what was decided, once, under the rights that whoever proposed the version has now; or say why it could not be done. What is to be put
+    forward waits a while for checks that cannot be told yet: windows that were cut a moment ago are still being read."""
     if decision.status != Decision.Status.ACTING:
         return
     version = decision.version
@@ -109,6 +110,8 @@ def carry_out(actor: Actor, decision: Decision) -> None:
     except BadPolicy as fault:
         conclude_decision(actor=actor, decision=decision, failure=" ".join(fault.faults)[:1000])
     except (Refusal, Denied, NotFound) as fault:
+        if isinstance(fault, NotToldYet) and timezone.now() - decision.created_at <= PATIENCE:
+            return  # the next look tries again
         conclude_decision(actor=actor, decision=decision, failure=str(fault)[:1000])
     else:
         conclude_decision(actor=actor, decision=decision)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,15 +12,17 @@ from runs.calibration import expected_calibration_error
 from runs.checks import gate_samples
 from runs.checks.policy_facts import facts_for
 from runs.commands.approval import decide_approval
+from runs.jobs import decide as decide_job
 from runs.jobs.decide import decide_policies
 from runs.models import Artifact, Decision, Evaluation, Policy, PolicyVersion, Promotion
 from runs.policy.checks import look
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import Cause, Facts, facts_from
+from tests import factories_promotions
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, client_of
-from tests.factories_promotions import make_candidate, propose
+from tests.factories_promotions import check_overlaps, make_candidate, propose
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
 from tests.runs.test_policy import approved, approver
@@ -338,3 +341,34 @@ def test_what_a_reviewer_refused_is_not_put_forward_again_and_whoever_may_no_lon
         for decision in Decision.objects.select_related("version"):
             again = decide(read_policy(decision.version.document), facts_from(decision.facts))
             assert (again.outcome, [fact.stored for fact in again.checks]) == (decision.outcome, decision.checks)
+
+
+def test_what_is_put_forward_waits_a_while_for_data_that_is_still_being_read(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window that was cut a moment ago is not yet held against the holdouts: no failure of the policy, which two in a row would stop."""
+    with laboratory.opened():
+        policy = approved(laboratory, promotes(), slug="put-forward")
+        with monkeypatch.context() as unread:
+            unread.setattr(factories_promotions, "check_overlaps", lambda: None)
+            candidate = make_candidate(laboratory)
+    judged(laboratory, candidate, rows=[(1.0, 0.5)])
+    bell(laboratory)
+    with laboratory.opened():
+        decision = Decision.objects.get(policy=policy)
+        assert (decision.outcome, decision.status, Promotion.objects.count()) == ("acts", "acting", 0), decision.failure
+        check_overlaps()
+    bell(laboratory)
+    with laboratory.opened():
+        decision.refresh_from_db()
+        assert (decision.status, Promotion.objects.get().status) == ("done", "proposed"), decision.failure
+        with monkeypatch.context() as unread:
+            unread.setattr(factories_promotions, "check_overlaps", lambda: None)
+            make_dataset_version(laboratory.owner, "later", role="holdout")
+            other = make_candidate(laboratory, content=b"another")
+    judged(laboratory, other, rows=[(1.0, 0.5)])
+    monkeypatch.setattr(decide_job, "PATIENCE", timedelta(0))
+    bell(laboratory)
+    with laboratory.opened():
+        last = Decision.objects.filter(policy=policy).latest("number")
+        assert (last.status, "unchecked" in last.failure) == ("failed", True), "and not for ever"
