@@ -5,11 +5,13 @@ symmetries, and without the number of the game, which counts within one file onl
 """
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
 from math import isqrt, prod
+from tokenize import TokenError
 from typing import IO, BinaryIO
 
 import numpy as np
@@ -49,7 +51,9 @@ def archive_records(file: BinaryIO) -> Iterator[Record]:
             found = [_opened(name.removesuffix(".npy"), opened.enter_context(archive.open(name))) for name in sorted(archive.namelist())]
             longest = max((array.shape[0] for array in found if array.shape), default=0)
             yield from _records([array for array in found if array.shape and array.shape[0] == longest])
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as fault:
+    except Unreadable:
+        raise
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as fault:
         raise Unreadable(f"it is no archive of arrays: {fault}"[:300]) from fault
 
 
@@ -64,8 +68,10 @@ def _opened(name: str, source: IO[bytes]) -> Array:
         version = np.lib.format.read_magic(source)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, is_fortran, dtype = read(source)
-    except ValueError as fault:
+    except (ValueError, TokenError) as fault:
         raise Unreadable(f"{name} is no array: {fault}"[:300]) from fault
+    if any(size < 0 for size in shape):
+        raise Unreadable(f"{name} is no array: a size of it is below zero")
     if dtype.hasobject:
         raise Unreadable(f"{name} holds Python objects, which are never opened")
     found = Array(name, source, dtype, tuple(map(int, shape)))
@@ -99,6 +105,9 @@ def _records(arrays: list[Array]) -> Iterator[Record]:
         near = _symmetric(part, size) if size else _hashes([_rounded(rows) for rows in part.values()])
         for place, (exact, nearly) in enumerate(zip(_hashes(list(part.values())), near, strict=True)):
             yield Record(exact, nearly, start + place, 0)
+    for array in arrays:
+        if array.source.read(1):
+            raise Unreadable(f"{array.name} goes on behind its last row")
 
 
 def _board(arrays: list[Array]) -> int:

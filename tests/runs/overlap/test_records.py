@@ -178,6 +178,39 @@ def test_whatever_a_file_holds_it_is_read_or_said_why_not(tmp_path: Path, path: 
     assert counts(compare(side, side))[0] == contents.records, "each record is in what it is in"
 
 
+def array_file(shape: str) -> bytes:
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + bytes(64)
+
+
+def zip_of_arrays(broken: str) -> bytes:
+    """An .npz, its packed bytes broken or its directory displaced."""
+    out = io.BytesIO()
+    np.savez_compressed(out, rows=np.arange(4096.0).reshape(64, 64))
+    whole = bytearray(out.getvalue())
+    if broken == "displaced":
+        whole[-6:-2] = (int.from_bytes(whole[-6:-2], "little") + 4096).to_bytes(4, "little")
+    else:
+        whole[200:260] = b"\xff" * 60
+    return bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.npy", array_file("(8,")),
+        ("a.npy", array_file("(-8,)")),
+        ("a.npy", array_file("(2,)")),  # more behind it
+        ("a.npy", array_file("(9" + "9" * 40 + ",)")),
+        ("a.npz", zip_of_arrays("displaced")),
+        ("a.npz", zip_of_arrays("packed")),
+    ],
+)
+def test_a_file_of_arrays_that_lies_is_one_record_and_the_others_are_read(tmp_path: Path, path: str, content: bytes) -> None:
+    contents, _ = made(tmp_path, "one", (path, content), ("held.csv", ROW))
+    assert [(part.count, bool(part.fault)) for part in contents.parts] == [(1, True), (1, False)]
+
+
 def test_objects_in_arrays_are_never_opened(tmp_path: Path) -> None:
     contents, _ = made(tmp_path, "one", ("evil.npz", _npz({"x": np.array([{"a": 1}, None], dtype=object)})))
     assert "Python objects" in contents.parts[0].fault
