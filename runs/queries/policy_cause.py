@@ -138,7 +138,10 @@ def _of_schedule(version: PolicyVersion, trigger: dict[str, Any], since: datetim
     if due <= since:
         return []
     cause_id = uuid.uuid5(version.policy_id, due.isoformat())
-    if Decision.objects.filter(policy=version.policy_id, cause_type="schedule", cause_id=cause_id).exists():
+    # Asked at or after that instant already: by a clock that was put back since, by up to a day, or in the zone of before.
+    since_due = Q(created_at__gte=due, created_at__lte=now + timedelta(days=1))
+    decided = Decision.objects.filter(policy=version.policy_id, cause_type="schedule")
+    if decided.filter(since_due | Q(cause_id=cause_id)).exists():
         return []
     return [Cause("schedule", cause_id, f"{due:%Y-%m-%d %H:%M} {zone}")]
 

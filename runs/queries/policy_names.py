@@ -7,13 +7,10 @@ from runs.expressions.answered import expression_faults
 from runs.models import Policy as PolicyRow
 from runs.policy.document import Policy
 from runs.policy.results import results_faults
-from runs.queries.policy_conflicts import conflict_faults
+from runs.queries.policy_conflicts import KINDS, conflict_faults
 from workspaces.models import Agent, Benchmark, Dataset, NotFound, Pool
 
 CHECKED = {"benchmark": Benchmark, "over": Agent}  # of checks
-KINDS: dict[str, Any] = {
-    "agent": Agent, "benchmark": Benchmark, "pool": Pool, "dataset": Dataset, "windows_of": Dataset, "policy": PolicyRow,
-}  # fmt: skip
 
 
 def name_faults(policy: Policy) -> list[str]:
