@@ -106,6 +106,8 @@ def revise_memory(event: Draft, *, actor: Actor, entry: MemoryEntry, said: Said)
     entry = _standing(entry)
     if entry.trust == Trust.WITHDRAWN:
         raise Refusal("This entry is withdrawn; undo that first, or write another.")
+    if entry.trust != Trust.UNREVIEWED and actor.user.kind != User.Kind.PERSON:
+        raise Refusal("A person has vouched for this, so a person replaces it; write another entry beside it.")
     event.change(entry, superseded_at=timezone.now())
     return _keep(
         event,
@@ -183,6 +185,8 @@ def withdraw_memory(event: Draft, *, actor: Actor, entry: MemoryEntry, reason: s
         raise Refusal("A person withdraws memory.")
     if entry.trust == Trust.WITHDRAWN:
         raise Refusal("It is withdrawn already.")
+    if entry.trust != Trust.UNREVIEWED and actor.user.kind != User.Kind.PERSON:
+        raise Refusal("A person has vouched for this, so a person withdraws it.")
     event.change(entry, trust=Trust.WITHDRAWN, withdrawn_by=actor.user, withdrawn_at=timezone.now(), withdrawn_reason=event.reason)
     return entry
 
@@ -194,6 +198,8 @@ def undo_memory_withdrawal(event: Draft, *, actor: Actor, entry: MemoryEntry, re
     event.reason = _reason(reason)
     if entry.trust != Trust.WITHDRAWN:
         raise Refusal("It is not withdrawn.")
+    if actor.user is None or actor.user.kind != User.Kind.PERSON:
+        raise Refusal("Only a person puts back what was withdrawn.")
     event.change(
         entry, trust=Trust.UNREVIEWED, withdrawn_by=None, withdrawn_at=None, withdrawn_reason="",
         reviewed_by=None, reviewed_at=None, review_comment="",

@@ -50,7 +50,7 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Replay:
     """`acted` and `gpu_ms` are (then, by this version). `unread` decisions were not judged: they keep facts of a form that this labsite does not
-    read, or expressions had taken all the time there is."""
+    read, or all the time there is was taken before."""
 
     count: int
     same: int

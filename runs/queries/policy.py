@@ -1,6 +1,7 @@
 """Policies: the list, one with its versions and decisions, one decision with everything that it rests on, and what a version would have changed."""
 
 import itertools
+import time
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -34,6 +35,7 @@ from workspaces.queries.paging import Page, newest_first
 
 WEEKS = 4  # that a simulation looks back
 MOST_REPLAYED, MOST_WAITED_FOR = 10_000, 1_000  # by the API; and where somebody waits at a screen
+MOST_SECONDS = 60  # of one simulation: twice what one of 10,000 decisions may take (issue 6)
 FLAPPING = 6  # decisions that change between acting and not each time
 STANDS_STILL_DAYS = 14
 BULKY = ("facts", "checks", "candidates")  # of a decision: only its own page and a simulation read them
@@ -324,8 +326,9 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
         read = read_policy(document)
     except BadPolicy as fault:
         return Preview(fault.faults, lines, since)
+    until = time.monotonic() + MOST_SECONDS
     with Asking() as asking:
-        found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: _answered(read, facts, asking))
+        found = replay(read, kept_since(policy, since, most), answer=lambda read, facts: _answered(read, facts, asking, until))
     return Preview(
         tuple(standing_faults(policy, read)),
         lines,
@@ -335,8 +338,11 @@ def preview(policy: Policy, document: Any, *, weeks: int = WEEKS, most: int = MO
     )
 
 
-def _answered(policy: Document, facts: Facts, asking: Asking) -> Facts:
-    """With what its expressions say. Raises ValueError where they have taken all the time there is: that decision is not judged, and counted so."""
+def _answered(policy: Document, facts: Facts, asking: Asking, until: float) -> Facts:
+    """With what its expressions say. Raises ValueError where these, or all that was judged before, have taken the time there is: a rule that draws
+    from a large space takes a second for each. That decision is not judged, and counted so."""
+    if time.monotonic() > until:
+        raise ValueError(SPENT)
     known = answered(policy, facts, asking)
     if asking.is_spent and known is not facts:
         raise ValueError(SPENT)

@@ -17,26 +17,27 @@ from runs.checks.candidate import candidate_of
 from runs.checks.gate_chain import reviews_for
 from runs.commands.approval import decide_approval, withdraw_approval
 from runs.commands.decision import decide_now, record_decision
-from runs.commands.memory import Said, review_memory, revise_memory, write_memory
+from runs.commands.memory import Said, review_memory, revise_memory, undo_memory_withdrawal, withdraw_memory, write_memory
 from runs.commands.policy import create_policy, propose_version, retire_policy
 from runs.expressions import worker
 from runs.expressions.source import BadExpression, check_text
 from runs.jobs.decide import decide_policies
-from runs.models import Policy, Sweep
+from runs.models import Policy, Run, Sweep
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import Cause, Facts
+from runs.queries import policy as policy_queries
 from runs.queries.policy import preview
 from runs.queries.policy_cause import acting_versions, causes_of
 from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_promotions import make_candidate, propose
-from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.factories_seed import Caller
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.delegation import delegate, in_the_name_of
-from workspaces.commands.member import change_member
+from workspaces.commands.member import change_member, create_service_account
 from workspaces.commands.token import create_token
 from workspaces.commands.workspace import configure_workspace
 from workspaces.models import Agent, Approval, ApprovalVote, Benchmark, Membership, User
@@ -216,6 +217,8 @@ def test_a_simulation_gives_up_on_expressions_that_are_slow_and_says_how_many_it
         assert "5 were not judged" in seen.words
         monkeypatch.setattr(worker, "TOGETHER", 30.0)
         assert (preview(policy, slow).simulation or {})["unread"] == 0
+        monkeypatch.setattr(policy_queries, "MOST_SECONDS", -1)
+        assert (preview(policy, {**DOCUMENT, "limits": {"decisions": 7}}).simulation or {})["unread"] == 5, "of a rule that takes long too"
 
 
 @pytest.mark.parametrize(
@@ -379,3 +382,56 @@ def test_of_approve_and_withdraw_and_pause_at_once_one_holds_and_the_other_is_to
 
 def causes_allowed(policy: Policy) -> bool:
     return acting_versions().filter(policy=policy).exists()
+
+
+def test_no_service_takes_away_what_a_person_vouched_for(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        robot = create_service_account(actor=laboratory.owner, username="robot", display_name="Robot").user
+        assert robot is not None
+        said = Said(kind="failed_attempt", collection="failed-search-configs", title="Diverges", configuration={"rate": 0.4})
+        entry = write_memory(actor=laboratory.owner, said=said)
+        own = write_memory(actor=Actor.of(robot), said=said)
+        assert revise_memory(actor=Actor.of(robot), entry=own, said=replace(said, title="Diverges often")).revision == 2
+        entry = review_memory(actor=approver(laboratory), entry=entry, trust="durable", seen_hash=entry.content_hash, comment="seen")
+        for act in (
+            lambda: withdraw_memory(actor=Actor.of(robot), entry=entry, reason="It is in my way."),
+            lambda: revise_memory(actor=Actor.of(robot), entry=entry, said=replace(said, configuration={"rate": 9.9})),
+        ):
+            with pytest.raises(Refusal, match="A person has vouched for this"):
+                act()
+        withdraw_memory(actor=laboratory.owner, entry=entry, reason="Measured wrongly.")
+        with pytest.raises(Refusal, match="person"):
+            undo_memory_withdrawal(actor=Actor.of(robot), entry=entry, reason="I like it.")
+        entry.refresh_from_db()
+        assert entry.trust == "withdrawn"
+
+
+def test_launches_and_sweeps_are_told_of_numbers_that_no_computer_holds(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        run = launch(laboratory)
+        _, secret = create_token(actor=laboratory.owner, name="attack", scopes=["run:write"], days=1)
+    caller, base = Caller(secret), f"/api/v1/workspaces/{laboratory.workspace.slug}"
+    whom = '"benchmark_id":"accuracy","agent_id":"worker","dataset_ids":["table"]'
+    bodies = [
+        '{WHOM,"parameters":{"rate":HERE}}',
+        '{WHOM,"space":{"kind":"grid","axes":{"rate":[HERE]}}}',
+        '{WHOM,"space":{"kind":"sampler","count":2,"seed":1,"axes":{"rate":{"low":0,"high":HERE}}}}',
+        '{WHOM,"space":{"kind":"list","points":[{"rate":HERE}]}}',
+    ]
+    made = []
+    for text in ("0.5", "1e400", "1" + "0" * 400, "[" * 3_000 + "]" * 3_000, "NaN"):
+        for body in bodies:
+            for act in ("sweeps",) if "space" in body else ("runs", "runs/estimate"):
+                answer = caller.post(f"{base}/{act}", document_of(body.replace("WHOM", whom), text))
+                assert answer.status_code < 500, (act, body[:120], answer.content[:300])
+                made.append(answer.status_code)
+    assert made.count(201) == 3, "what is a number is launched"
+    client = client_of(laboratory.owner)
+    with laboratory.opened():
+        addresses = [reverse("run", args=[laboratory.workspace.slug, one.public_id]) for one in Run.objects.all()]
+        addresses += [reverse("sweep", args=[laboratory.workspace.slug, one.public_id]) for one in Sweep.objects.all()]
+    for address in ("run-list", "sweep-list", "policy-list"):
+        addresses.append(reverse(address, args=[laboratory.workspace.slug]))
+    for address in addresses:
+        assert client.get(address).status_code == 200
+    assert run.pk
