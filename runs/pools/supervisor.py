@@ -245,7 +245,7 @@ class Supervisor:
             poll.register(log.pipe, select.POLLIN)
         for number in (wake_r, self.status_pipe):
             poll.register(number, select.POLLIN)
-        next_tick = 0.0
+        next_tick = time.monotonic() + TICK_SECONDS  # a run that ends at once is not looked for among all processes
         while True:
             self.take_in(poll, wake_r)
             self.reap()
