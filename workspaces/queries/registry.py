@@ -105,7 +105,7 @@ def current_contract(benchmark_id: uuid.UUID) -> Contract | None:
 
 def contract_question(benchmark_id: uuid.UUID, version: int | None = None) -> kept_query.Question:
     """What `current_contract` asks, or for the version with this number, for one who asks for more in the same round trip."""
-    numbered = {} if version is None else {"version": version}
+    numbered: dict[str, Any] = {} if version is None else {"version": version}
     return kept_query.question(Contract, benchmark=benchmark_id, related=CONTRACT_ROWS, order_by=("-version",), limit=1, **numbered)
 
 
