@@ -60,7 +60,8 @@ def _answer(board: Arena, request: PageRequest) -> str:
     if len(board.players) < 2:
         return ""
     first, second = board.players[:2]
-    name = first.artifact.run.name if _sees(request) else "One artifact"
+    artifact = first.artifact
+    name = f"{(artifact.name or artifact.path)[:60]} of {artifact.run.name[:60]}" if _sees(request) else "One artifact"
     lead = f"{name} is rated highest, {first.rating.elo - second.rating.elo:,.0f} Elo ahead"
     overlap = first.rating.low <= second.rating.high
-    return f"{lead}{'; their intervals overlap' if overlap else ''}, over {plural(board.games, 'game', 'games')}"
+    return f"{lead} over {plural(board.games, 'game', 'games')}{'; their intervals overlap' if overlap else ''}"

@@ -64,7 +64,7 @@ def test_games_of_several_evaluations_become_ratings_on_page_csv_and_api(laborat
     assert by_path["2.pt"].rating.elo == pytest.approx(400 * (math.log10(26 / 14) - math.log10(17.5 / 2.5)))
     browser, place = client_of(laboratory.owner), f"/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy"
     page = browser.get(f"{place}/arena/").content.decode()
-    assert "is rated highest, 108" in page
+    assert "is rated highest, 108 Elo ahead over 60 games" in page
     assert escape(HOSTILE) in page
     assert "<script>alert" not in page
     assert f'href="{place}/arena/"' in browser.get(f"{place}/").content.decode()
