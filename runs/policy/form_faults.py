@@ -49,7 +49,14 @@ def _names(one: Field, words: str) -> bool:
 
 def _on_row(part: Part, words: str) -> bool:
     """Beside the rows of one text each that the sentence begins with."""
-    rows = [one for group in part.groups for one in group.fields if words.startswith((f"{one.value!r} ", f"{json.dumps(one.value)} "))]
+    cut, is_cut, _ = words.partition("… ")  # a long value is cut short in the sentence
+    rows = [
+        one
+        for group in part.groups
+        for one in group.fields
+        if words.startswith((f"{one.value!r} ", f"{json.dumps(one.value)} ", f"{json.dumps(one.value, ensure_ascii=False)} "))
+        or (is_cut and len(cut) > 40 and json.dumps(one.value, ensure_ascii=False).startswith(cut))
+    ]
     for one in rows:
         one.faults.append(words)
     return bool(rows)

@@ -139,6 +139,8 @@ def test_answers_are_rows_each_with_its_own_fault() -> None:
     assert one(faulty, "choices.1.:text").faults, "an answer that is none is said beside it"
     spaced = look(given | {"choices.0.:text": " train"})
     assert "one line of words" in one(spaced, "choices.0.:text").faults[0]
+    long = look(given | {"choices.0.:text": HOSTILE + "é" * 100})
+    assert "more than 100 characters" in one(long, "choices.0.:text").faults[0], "beside it, though the sentence cuts it short"
     twice = look(given | {"choices.1.:text": "train"})
     [told] = [part.faults for part in twice.parts if part.name == "choices"]
     assert told, "that two are the same is said where the answers stand"
