@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import urllib.error
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +22,8 @@ from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
 from runs.models import Artifact, Attempt, Run, Watch
 from runs.place import place_in
 from runs.queries.collecting import collecting
-from tests.drills_fail_points import POINTS
+from tests.drills_engines import RECORD_SECONDS, Engines
+from tests.drills_fail_points import POINTS, points_of
 from tests.drills_ground import Ground
 from tests.installation import Installation, children_of, wait_until
 from workspaces import store
@@ -57,13 +58,11 @@ ENDS = ("run.ended", "run.cancelled", "run.overran", "attempt.failed_to_start")
 class Drill:
     """Launches runs all the time, kills, and looks."""
 
-    def __init__(self, labsite: Installation, *, ssh: bool) -> None:
+    def __init__(self, labsite: Installation, engines: tuple[str, ...]) -> None:
         self._labsite = labsite
         self._ground = Ground(labsite, CODE, slots=6, at_once=48, engine_slots=16)
-        self._pools = ["local"]
-        self._stack = ExitStack()
-        if ssh:
-            self._pools.append(self._add_host())
+        self._pools, self._favoured = engines, engines[0]
+        self._engines = Engines(self._ground.laboratory, self._ground.operator, engines)
         self._launched: dict[str, float] = {}  # run id -> when its launch was answered
         self._ended: set[str] = set()
         self._over = threading.Event()
@@ -77,25 +76,30 @@ class Drill:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._over.set()
         self._launcher.join(60)
-        self._stack.close()
+        self._engines.close()
 
-    def kill(self, chance: random.Random, only: str = "") -> dict[str, Any]:
-        """One kill, and everything that must hold after it; what is wrong stands under `faults`."""
-        what = only or chance.choice([*PROGRAMS, *POINTS])
+    def kill(self, chance: random.Random, engine: str, only: str = "") -> dict[str, Any]:
+        """One kill while runs of that engine are in flight, and everything that must hold after it; what is wrong stands under `faults`."""
+        self._favoured = engine
+        what = only or chance.choice([*PROGRAMS, *points_of(engine)])
+        wait_until(lambda: len(self._in_flight_on(engine)) >= 2, f"two runs on {engine}", seconds=STUCK_SECONDS)
         before = self._ended_now()
         gone = self._at_point(what) if what in POINTS else self._at_random(what, chance.uniform(0, 1.5))
         killed_at = time.monotonic()
         in_flight = [run for run in list(self._launched) if run not in before]
         faults = [] if gone else [f"{what} was not reached in 60 s"]
-        recovered = self._until(lambda: self._has_recovered(what, gone))
+        waited_for: list[str] = []
+        recovered = self._until(lambda: self._has_recovered(what, gone, waited_for))
+        load = os.getloadavg()[0]
         ended = self._until(lambda: not set(in_flight) - self._ended_now(), since=killed_at)
         if ended >= STUCK_SECONDS:
             faults += [f"stuck: {run}" for run in sorted(set(in_flight) - self._ended_now())]
         self._ended |= set(in_flight) & self._ended_now()
         faults += self._faults(in_flight)
         return {
-            "what": what, "pids": gone, "recovered_seconds": round(recovered, 1), "in_flight": len(in_flight),
-            "ended_seconds": round(ended, 1), "ended": len(self._ended_now() - before), "faults": faults,
+            "engine": engine, "what": what, "pids": gone, "recovered_seconds": round(recovered, 1), "waited_for": waited_for[-1:],
+            "load": round(load, 1), "in_flight": len(in_flight), "ended_seconds": round(ended, 1),
+            "ended": len(self._ended_now() - before), "faults": faults,
         }  # fmt: skip
 
     def settle(self) -> None:
@@ -131,21 +135,29 @@ class Drill:
         assert code == -signal.SIGKILL, f"the worker that was to die at {point} ended with code {code}"
         return [worker.pid]
 
-    def _has_recovered(self, what: str, gone: list[int]) -> bool:
-        """Are the programs there again, and has somebody else what the dead ones held? Of what is over, nothing is left to hold."""
+    def _has_recovered(self, what: str, gone: list[int], waited_for: list[str]) -> bool:
+        """Are the programs there again, and has somebody else what the dead ones held? Of what is over, nothing is left to hold. What is not so
+        yet is noted in `waited_for`: a program that is slow to start again is the machine's load, an attempt that nobody takes is not."""
+        found = self._not_yet(what, gone)
+        if found:
+            waited_for.append(found)
+        return not found
+
+    def _not_yet(self, what: str, gone: list[int]) -> str:
         with self._ground.looking():
             held = Watch.objects.filter(Q(attempt__status__in=sorted(OPEN_ATTEMPTS)) | Q(attempt__in=collecting()))
             for pid in gone:
-                if held.filter(lease_holder__contains=f":{pid}:").exists():
-                    return False
+                if (count := held.filter(lease_holder__contains=f":{pid}:").count()) > 0:
+                    return f"{count} attempts are held by the dead {pid}"
         if what == "web":
             with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-                return bool(self._labsite.ask("runs?limit=1"))
-            return False
+                self._labsite.ask("runs?limit=1")
+                return ""
+            return "no answer of the web"
         if what in POINTS:
-            return True
+            return ""
         there = self._labsite.programs(PROGRAMS[what])
-        return not set(there) & set(gone) and len(there) >= len(gone)
+        return "" if not set(there) & set(gone) and len(there) >= len(gone) else f"{what} is not started again"
 
     def _until(self, holds: Any, since: float | None = None) -> float:
         """Seconds until it holds, at most until it counts as stuck."""
@@ -162,7 +174,8 @@ class Drill:
         while not self._over.wait(0.1):
             if len(self._launched) - len(self._ended_now()) >= AHEAD:
                 continue
-            body = {**self._ground.request, "compute_pool_id": self._pools[number % len(self._pools)], "budget": {"gpu_hours": 0.02}}
+            pool = self._favoured if number % 2 else self._pools[number // 2 % len(self._pools)]
+            body = {**self._ground.request, "compute_pool_id": pool, "budget": {"gpu_hours": 0.02}}
             with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
                 run = self._labsite.ask("runs", body, seconds=30, **{"Idempotency-Key": key})
                 self._launched[run["uuid"]] = time.monotonic()
@@ -171,6 +184,10 @@ class Drill:
     def _ended_now(self) -> set[str]:
         with self._ground.looking():
             return {str(pk) for pk in Run.objects.filter(status__in=sorted(TERMINAL)).values_list("pk", flat=True)}
+
+    def _in_flight_on(self, pool: str) -> list[str]:
+        with self._ground.looking():
+            return [str(pk) for pk in Run.objects.filter(pool__slug=pool).exclude(status__in=sorted(TERMINAL)).values_list("pk", flat=True)]
 
     # --- What must hold -----------------------------------------------------------------------------------------------------------------
 
@@ -191,6 +208,9 @@ class Drill:
             # One statement, so one moment: runs go on ending while this looks.
             closed = Attempt.objects.filter(pk__in=EngineSlot.objects.values("attempt_id")).exclude(status__in=sorted(OPEN_ATTEMPTS))
             faults += [f"a place is held for {attempt.key}, which has ended" for attempt in closed]
+            for pool in self._pools:
+                attempts = {attempt.key: attempt for attempt in Attempt.objects.filter(run__in=in_flight, pool__slug=pool)}
+                faults += self._engines.differs(pool, attempts) if attempts else []
             return faults + self._strangers()
 
     def _started_not_once(self, in_flight: list[str]) -> list[str]:
@@ -211,19 +231,12 @@ class Drill:
             at = place_in(pool, pool.isolation)
             living = at.living(self._ground.laboratory.workspace.pk.hex)
             ended = list(Attempt.objects.filter(key__in=living).exclude(status__in=sorted(OPEN_ATTEMPTS)))
-            # What ended between the two looks is no stranger: only what lives on behind its end is.
-            still = at.living(self._ground.laboratory.workspace.pk.hex) if ended else []
+            # An engine lets go of a job a little after its end: only what lives on behind that is a stranger.
+            still, until = living, time.monotonic() + RECORD_SECONDS
+            while {attempt.key for attempt in ended} & set(still) and time.monotonic() < until:
+                time.sleep(0.5)
+                still = at.living(self._ground.laboratory.workspace.pk.hex)
             found += [f"{attempt.key} lives on {pool.slug}, and has ended here" for attempt in ended if attempt.key in still]
         folders = list((Path(settings.LABSITE_RUNS) / "runs" / self._ground.laboratory.workspace.pk.hex).glob("lab-*"))
         known = set(Attempt.objects.filter(key__in=[folder.name for folder in folders]).values_list("key", flat=True))
         return found + [f"{folder.name} is no attempt of ours" for folder in folders if folder.name not in known]
-
-    def _add_host(self) -> str:
-        """A second pool, on a real sshd."""
-        from tests.runs.pools.ssh_host import SSHHost  # noqa: PLC0415  # only where it is asked for
-        from tests.runs.test_ssh_engine import add_far_pool  # noqa: PLC0415
-
-        host = SSHHost()
-        self._stack.callback(host.close)
-        add_far_pool(self._ground.laboratory, host, self._ground.operator)
-        return "gpu-host"
