@@ -192,6 +192,6 @@ def _readable(what: str) -> Iterator[None]:
         NotImplementedError,
         RuntimeError,
         struct.error,
-        UnicodeError,
+        ValueError,  # of offsets before the beginning, numbers that are none, names in no encoding
     ) as error:
         raise BadBundle(f"The {what} is broken and cannot be read: {str(error)[:200]}") from error

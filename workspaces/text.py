@@ -10,6 +10,11 @@ def is_storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def encodable(text: str) -> str:
+    """The text with each half of a surrogate pair as its escape (JSON may hold one, no page can be sent with it)."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 # Unicode's explicit direction marks could make a name read as another one (UAX #9, section 2).
 OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 

@@ -9,6 +9,7 @@ from typing import Any
 from runs.models import OverlapCheck
 from workspaces import scope, store
 from workspaces.models import DatasetFile, DatasetVersion
+from workspaces.text import encodable
 
 SHOWN = 25  # pairs on a page
 MOST_BYTES = 2_000  # of a record
@@ -96,7 +97,7 @@ def _fields(file: DatasetFile, text: str, *, has_head: bool) -> dict[str, str] |
     try:
         if ending in ("jsonl", "ndjson"):
             found = json.loads(text)
-            return {str(name): _spelled(value) for name, value in found.items()} if isinstance(found, dict) else None
+            return {encodable(name): _spelled(value) for name, value in found.items()} if isinstance(found, dict) else None
         if ending in ("csv", "tsv") and has_head:
             head = (_bytes(file, 0, MOST_HEAD_BYTES) or b"").decode("utf-8-sig", "replace")
             names, row = (
@@ -109,4 +110,4 @@ def _fields(file: DatasetFile, text: str, *, has_head: bool) -> dict[str, str] |
 
 
 def _spelled(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

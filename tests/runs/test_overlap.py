@@ -253,6 +253,19 @@ def test_pages_show_the_verdict_and_the_records_side_by_side(lab: Laboratory) ->
     assert "unchecked" in client.get(f"{base}/datasets/planted/").content.decode()
 
 
+def test_records_with_half_characters_are_shown_with_their_escapes(lab: Laboratory) -> None:
+    client = client_of(lab.owner)
+    line = b'{"q": "half \\ud800 of a character", "\\udfff": ["\\ud83d", 1]}\n'
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", line, role="holdout", path="held.jsonl")
+        planted = keep(lab.owner, "planted", line, path="trained.jsonl")
+        work(lab)
+        check = OverlapCheck.objects.get(version=planted)
+    base = f"/workspaces/{lab.workspace.slug}"
+    for page in (f"{base}/datasets/planted/", f"{base}/overlaps/{check.public_id}/"):
+        assert "\\ud800 of a character" in client.get(page).content.decode()
+
+
 def test_the_api_says_the_same(lab: Laboratory) -> None:
     client = client_of(lab.owner)
     with scope.open_workspace(lab.workspace.pk):

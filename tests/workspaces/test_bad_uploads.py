@@ -61,6 +61,13 @@ def tarred(*members: tuple[str, bytes, bytes]) -> bytes:
     return out.getvalue()
 
 
+def displaced() -> bytes:
+    """A zip whose directory says that it lies further on than it does, so that its files lie before the beginning."""
+    whole = bytearray(zipped("a.csv"))
+    whole[-6:-2] = (int.from_bytes(whole[-6:-2], "little") + 4096).to_bytes(4, "little")
+    return bytes(whole)
+
+
 ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "parent": (lambda: zipped("good.csv", "../evil.csv"), "empty part"),
     "absolute": (lambda: zipped("good.csv", "/etc/evil.csv"), "relative path"),
@@ -74,6 +81,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "bomb": (lambda: zipped("zeros.csv", content=bytes(64 * 2**20)), "bomb"),
     "tar bomb": (lambda: tarred(("zeros.csv", tarfile.REGTYPE, bytes(64 * 2**20))), "bomb"),
     "cut": (lambda: zipped("a.csv", content=bytes(range(256)) * 64)[:-40], "cut short"),
+    "displaced": (displaced, "broken"),
     "nothing": (lambda: zipped(), "no file"),
     "no archive": (lambda: b"a,b\n1,2\n", "neither a zip nor a tar.gz"),
     "gzip of no tar": (lambda: gzip.compress(b"a,b\n" * 500), "broken"),
@@ -129,6 +137,23 @@ def test_wide_long_and_not_numbers_are_kept_and_shown(lab: tuple[Workspace, Acto
         assert len(page.content) < 200_000
     body = client.get(f"{API}/3").content
     assert b"NaN" not in body
+
+
+HALVES = b'{"a": "half \\ud800", "\\udfff": {"b": ["\\ud83d"]}}\n'
+
+
+def test_half_characters_and_control_characters_are_kept_and_shown(lab: tuple[Workspace, Actor, Client]) -> None:
+    client = lab[2]
+    for path, content, shown in (
+        ("a.jsonl", HALVES, "half \\ud800"),
+        ("n.jsonl", b'{"a": "nul \\u0000"}\n', "nul"),
+        ("n.csv", b"a\nx\x1b[2J\n", "x"),
+        ("t.txt", b"x\x00\x1b[2J", ""),
+    ):
+        answer = client.post(f"{API}?role=train&path={path}", content, content_type="application/octet-stream")
+        assert answer.status_code == 201, answer.content
+        page = client.get(PAGE)
+        assert page.status_code == 200 and shown in page.content.decode()
 
 
 def test_one_content_twice_is_kept_once_and_one_name_twice_is_refused(lab: tuple[Workspace, Actor, Client]) -> None:

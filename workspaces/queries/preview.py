@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workspaces.models import DatasetFile
 from workspaces.queries.registry import beginning_of
+from workspaces.text import encodable
 
 BYTES = 65_536
 ROWS, COLUMNS, CELL = 20, 12, 120
@@ -59,9 +60,9 @@ def _json_lines(text: str, is_cut: bool) -> Preview | None:
         return None
     if not found or not all(isinstance(entry, dict) for entry in found):
         return None
-    head = list(dict.fromkeys(str(key) for entry in found for key in entry))[:COLUMNS]
+    head = list(dict.fromkeys(key for entry in found for key in entry))[:COLUMNS]
     rows = tuple(tuple(_cell(entry.get(key, "")) for key in head) for entry in found)
-    return Preview("table", head=tuple(key[:CELL] for key in head), rows=rows, is_cut=is_cut or len(lines) > ROWS)
+    return Preview("table", head=tuple(encodable(key[:CELL]) for key in head), rows=rows, is_cut=is_cut or len(lines) > ROWS)
 
 
 def _cells(row: list[str]) -> tuple[str, ...]:
@@ -70,5 +71,5 @@ def _cells(row: list[str]) -> tuple[str, ...]:
 
 
 def _cell(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
