@@ -111,6 +111,7 @@ class FarSide:
     def __init__(self, root: Path, source: BinaryIO, target: BinaryIO) -> None:
         self._root, self._source, self._target = root, source, target
         self._store = Store(root / "store")
+        self._number: object = None  # of the question, which its answer says again
 
     def serve(self) -> None:
         """Until the other side is gone. A file that stops coming ends it as well."""
@@ -118,6 +119,7 @@ class FarSide:
         self._target.flush()
         for line in self._source:
             asked = json.loads(line.decode())
+            self._number = asked.get("number")
             try:
                 self._answer(asked)
             except PoolError as error:
@@ -165,7 +167,7 @@ class FarSide:
         return LocalPool(*place) if engine is None else ScheduledPool(*place, scheduler_of(engine))
 
     def _say(self, answer: Asked, more: bytes = b"") -> None:
-        self._target.write(json.dumps({**answer, "now": time.time()}).encode() + b"\n" + more)
+        self._target.write(json.dumps({**answer, "now": time.time(), "number": self._number}).encode() + b"\n" + more)
         self._target.flush()
 
     def _observe(self, pool: LocalPool, asked: Asked) -> Asked:

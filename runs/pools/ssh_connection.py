@@ -4,6 +4,7 @@ Coroutines of one event loop; ssh_thread.py has it. A connection is closed after
 """
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,8 @@ MAX_NOISE_BYTES = 1 << 16  # what a login shell may print before the program spe
 CLOCK_TOLERANCE_SECONDS = 5.0
 
 Pieces = Callable[[], Iterator[bytes]]
+
+_NUMBERS = itertools.count(1)  # of questions, by which an answer is known
 
 
 class BrokenError(Exception):
@@ -178,8 +181,9 @@ class Connection:
     async def _asked(
         self, command: str, request: Mapping[str, object], pieces: Pieces | None, seconds: float
     ) -> tuple[Session, dict[str, Any], bytes]:
+        number = next(_NUMBERS)
         try:
-            line = json.dumps(request, allow_nan=False).encode()
+            line = json.dumps({**request, "number": number}, allow_nan=False).encode()
         except ValueError as error:
             raise PoolError("the job has a number in it that JSON has no word for") from error
         await self._enter()
@@ -189,6 +193,8 @@ class Connection:
                 began = time.time()
                 try:
                     answer, data = await session.ask(line, pieces, seconds)
+                    if answer.get("number") != number:  # one that came twice, or that nobody waited for
+                        raise BrokenError("an answer came that did not belong to its question")
                 except BrokenError as error:
                     session.close()
                     if not reused:

@@ -11,6 +11,7 @@ import time
 import tracemalloc
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,31 @@ def test_an_answer_that_is_lost_starts_nothing_twice(lab: Laboratory, monkeypatc
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="a small file system needs root")
+def test_an_answer_that_comes_twice_is_taken_for_no_other(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in the line already answers the question before; here it would show one attempt as another."""
+    first, second = lab.start(lab.order(WAITS)), lab.start(lab.order("pass"))
+    lab.said(first, "up")
+    wait_for(lambda: lab.look(second).status == Status.EXITED or None, "the end of the second")
+    real = ssh_connection.Session.ask
+    kept: list[tuple[dict[str, object], bytes]] = []
+
+    async def repeats(self: ssh_connection.Session, request: bytes, *rest: object) -> object:
+        answer = await real(self, request, *rest)  # type: ignore[arg-type]  # passed on as they came
+        if json.loads(request)["what"] != "observe":
+            return answer
+        kept.append(answer)
+        return kept[max(0, len(kept) - 2)]  # each answer but the first stands behind another one
+
+    monkeypatch.setattr(ssh_connection.Session, "ask", repeats)
+    assert lab.look(first).status == Status.RUNNING
+    for order, expected in ((second, Status.EXITED), (first, Status.RUNNING)):
+        with suppress(PoolError):  # that it is not known is an answer
+            assert lab.look(order).status in (expected, Status.UNKNOWN)
+    monkeypatch.undo()
+    assert lab.look(second).status == Status.EXITED
+    finish(lab, first)
+
+
 def test_a_full_disk_over_there_is_said_and_leaves_nothing(lab: Laboratory, host: SSHHost) -> None:
     small = host.home / "small"
     small.mkdir()
