@@ -225,7 +225,7 @@ def _read(said: str) -> list[Job]:
     """Jobs in what squeue or sacct print; a line of another shape is none of labsite's."""
     jobs = []
     for line in said.splitlines():
-        words = line.split("|")
+        words = line.split("|", 4)  # a reason may be any text
         if len(words) == 5:
             native, name, comment, state, reason = words
             full = state if reason in _NO_REASON else f"{state} ({reason})"

@@ -316,6 +316,15 @@ def test_a_state_that_was_never_seen_is_unknown_and_said(lab: Laboratory, comman
     seen_as(lab, queued, Status.PENDING)
 
 
+def test_a_reason_of_any_words_hides_no_job(lab: Laboratory, cluster: SlurmCluster, command: Commands, queued: Order) -> None:
+    """Plugins write reasons of their own; a job that is not read is submitted again."""
+    command.replace("squeue", f'echo "7|{queued.key}|{queued.key}|PENDING|burst_buffer|stage-in: a|b"')
+    assert "a|b" in seen_as(lab, queued, Status.PENDING).reason
+    lab.pool.submit(queued)
+    command.restore("squeue")
+    assert len(jobs(cluster, queued)) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
