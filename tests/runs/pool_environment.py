@@ -18,6 +18,10 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[Path]:
+    yield from made_environment()
+
+
+def made_environment() -> Iterator[Path]:
     """A Python with the numpy of the local pool, where every account can run it: what an operator sets up on a host."""
     question = "import sys, numpy, os; print(*sys.version_info[:2], os.path.dirname(os.path.dirname(numpy.__file__)))"
     try:
