@@ -6,7 +6,6 @@ from runs.urls_policy import urlpatterns as policies
 from runs.views import (
     approval,
     archive,
-    arena,
     benchmark,
     burn,
     cancel,
@@ -205,14 +204,6 @@ urlpatterns = [
     ),
     page("benchmarks/<str:benchmark>/", benchmark.benchmark, name="benchmark", needs=Permission.VIEW, kind=Kind.BENCHMARK),
     page("benchmarks/<str:benchmark>/csv/", benchmark.benchmark_csv, name="benchmark-csv", needs=Permission.VIEW, kind=Kind.EVALUATION),
-    page("benchmarks/<str:benchmark>/arena/", arena.benchmark_arena, name="benchmark-arena", needs=Permission.VIEW, kind=Kind.EVALUATION),
-    page(
-        "benchmarks/<str:benchmark>/arena/csv/",
-        arena.benchmark_arena_csv,
-        name="benchmark-arena-csv",
-        needs=Permission.VIEW,
-        kind=Kind.EVALUATION,
-    ),
     page(
         "benchmarks/<str:benchmark>/edit/",
         registered_benchmark.benchmark_edit,

@@ -1,6 +1,6 @@
-"""Pages of evidence: artifacts and what of them is promoted, where things came from, what is withdrawn."""
+"""Pages of evidence: artifacts and what of them is promoted, who beats whom, where things came from, what is withdrawn."""
 
-from runs.views import artifact, contract_check, evaluation, lineage, promotion, withdrawal
+from runs.views import arena, artifact, contract_check, evaluation, lineage, promotion, withdrawal
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -24,6 +24,14 @@ urlpatterns = [
     *(
         page(f"{place}/lineage/prov.json", lineage.DOCUMENTS[noun], name=f"{noun}-prov", needs=Permission.VIEW, kind=kind)
         for place, noun, kind in LINEAGES
+    ),
+    page("benchmarks/<str:benchmark>/arena/", arena.benchmark_arena, name="benchmark-arena", needs=Permission.VIEW, kind=Kind.EVALUATION),
+    page(
+        "benchmarks/<str:benchmark>/arena/csv/",
+        arena.benchmark_arena_csv,
+        name="benchmark-arena-csv",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
     ),
     page("evaluations/<str:evaluation>/", evaluation.evaluation, name="evaluation", needs=Permission.VIEW, kind=Kind.EVALUATION),
     page(
