@@ -20,7 +20,7 @@ from workspaces.queries.paging import in_order, newest_first
 
 routes = Routes("ledger")
 
-KINDS = {"benchmark": Kind.BENCHMARK, "agent": Kind.AGENT, "run": Kind.BUDGET, "person": Kind.RUN}
+KINDS = {"benchmark": Kind.BENCHMARK, "agent": Kind.AGENT, "policy": Kind.POLICY, "run": Kind.BUDGET, "person": Kind.RUN}
 
 
 class PartOut(Schema):
@@ -71,7 +71,7 @@ class RecountList(Schema):
 def get_burn(
     request: ApiRequest,
     unit: Literal["gpu_ms", "api_micros"] = "gpu_ms",
-    by: Literal["benchmark", "agent", "run", "person"] = "benchmark",
+    by: Literal["benchmark", "agent", "policy", "run", "person"] = "benchmark",
     since: Instant | None = None,
     until: Instant | None = None,
     cursor: Cursor = "",

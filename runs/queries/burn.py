@@ -1,4 +1,4 @@
-"""Who and what spent the budget: the ledger's own entries, by benchmark, agent, run or person. Parts sum to the whole, to the unit."""
+"""Who and what spent the budget: the ledger's own entries, by benchmark, agent, policy, run or person. Parts sum to the whole, to the unit."""
 
 import uuid
 from collections.abc import Callable
@@ -15,10 +15,11 @@ from workspaces.models import LedgerAccount, LedgerEntry, Limit
 from workspaces.units import amount as amount_words
 from workspaces.units import figure
 
-BY = ("benchmark", "agent", "run", "person")
+BY = ("benchmark", "agent", "policy", "run", "person")
 SPENDING = (Act.SPEND, Act.OVERRUN, Act.EXTERNAL)
 SHOWN = 200
 OTHERS = "no run"
+BY_PEOPLE = "no policy: asked for by a person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def burn(unit: str, *, by: str, week: datetime | None = None, since: datetime | 
     spent = {row["run_id"]: row for row in _spent(unit, week=week, since=since, until=until)}
     promised = _promised(unit, [run_id for run_id in spent if run_id is not None])
     name = NAMED[by]
-    runs: dict[uuid.UUID, Run] = Run.objects.select_related("benchmark", "agent", "requested_by").only(*COLUMNS).in_bulk(
+    runs: dict[uuid.UUID, Run] = Run.objects.select_related("benchmark", "agent", "sweep__decision__policy", "requested_by").only(*COLUMNS).in_bulk(
         [run_id for run_id in spent if run_id is not None]
     )  # fmt: skip
     sums: dict[tuple[str, str], list[int]] = {}
@@ -96,13 +97,21 @@ def burn(unit: str, *, by: str, week: datetime | None = None, since: datetime | 
 
 COLUMNS = (
     "name", "benchmark__name", "benchmark__slug", "agent__name", "agent__slug", "requested_by__username", "requested_by__display_name",
+    "sweep__decision__policy__name", "sweep__decision__policy__slug",
 )  # fmt: skip
 NAMED: dict[str, Callable[[Run], tuple[str, str]]] = {
     "benchmark": lambda run: (run.benchmark.name, run.benchmark.slug),
     "agent": lambda run: (run.agent.name, run.agent.slug),
+    "policy": lambda run: _policy(run),
     "run": lambda run: (run.name, run.public_id),
     "person": lambda run: (run.requested_by.label, run.requested_by.username),
 }
+
+
+def _policy(run: Run) -> tuple[str, str]:
+    """The policy whose decision launched it; people stand together, whom another part of the page tells apart."""
+    decision = run.sweep.decision if run.sweep is not None else None
+    return (decision.policy.name, decision.policy.slug) if decision is not None else (BY_PEOPLE, "")
 
 
 def _spent(unit: str, *, week: datetime | None, since: datetime | None, until: datetime | None) -> "QuerySet[Any, dict[str, Any]]":

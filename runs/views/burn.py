@@ -21,6 +21,7 @@ UNITS = (Unit.GPU_MS, Unit.API_MICROS)
 WORDS = {
     "benchmark": ("Benchmark", Kind.BENCHMARK),
     "agent": ("Agent", Kind.AGENT),
+    "policy": ("Policy", Kind.POLICY),
     "run": ("Run", Kind.BUDGET),  # the ledger names runs to the same readers
     "person": ("Person", Kind.RUN),
 }

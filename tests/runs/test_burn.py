@@ -91,7 +91,7 @@ def test_page_file_and_api_say_the_same(laboratory: Laboratory, by: str) -> None
     file = b"".join(client.get(f"/workspaces/{slug}/budget/burn/csv/?{query}"))
     rows = list(csv.DictReader(file.decode().splitlines()))
     answer = (
-        caller_for(laboratory, scopes=("budget:read", "benchmark:read", "agent:read", "run:read"))
+        caller_for(laboratory, scopes=("budget:read", "benchmark:read", "agent:read", "policy:read", "run:read"))
         .get(f"/api/v1/workspaces/{slug}/ledger/burn?{query}")
         .json()
     )

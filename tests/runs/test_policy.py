@@ -19,6 +19,7 @@ from runs.policy.brief import in_brief
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import facts_from
+from runs.queries.burn import burn
 from runs.queries.policy import failing
 from tests.factories import make_member
 from tests.factories_pages import HOSTILE, client_of
@@ -29,7 +30,7 @@ from tests.factories_submissions import finish
 from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.commands.member import remove_member
-from workspaces.models import Approval, AuditEvent, Membership, Notification, User
+from workspaces.models import Approval, AuditEvent, Membership, Notification, Unit, User
 
 LEARNER = b"""
 import json
@@ -107,6 +108,8 @@ def test_a_policy_searches_by_itself_and_every_run_of_it_leads_back_to_its_decis
         last = Decision.objects.latest("number")
         assert last.outcome == "holds", "the objective of 0.9 is reached"
         assert last.checks[1]["verdict"] == "fail"
+        (part,) = burn(Unit.GPU_MS, by="policy").parts
+        assert (part.label, part.ref, part.runs) == (policy.name, "next-sweep", 7), "what it launched was spent by it"
         for decision in Decision.objects.all():
             again = decide(read_policy(decision.version.document), facts_from(decision.facts))
             assert json.loads(json.dumps(again.as_json()))["candidates"] == decision.candidates
