@@ -13,8 +13,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 P = TypeVar("P", bound=Hashable)
 
 ELO_PER_NATURAL_UNIT = 400 / math.log(10)
@@ -66,6 +64,8 @@ def rate(met: Sequence[Met[P]], reference: P) -> Ratings[P]:
     for each in met:
         if each.first == each.second or not (math.isfinite(each.games) and 0 <= each.points <= each.games and each.games > 0):
             raise ValueError(f"{each.points:g} points of {each.games:g} games, {each.first} against {each.second}")
+    import numpy as np  # noqa: PLC0415  # 16 MB that every web worker would keep, and only an arena needs
+
     known = connected(met, reference)
     inside = [each for each in met if each.first in known]
     has_prior = not _has_maximum(inside, known, reference)
@@ -94,6 +94,7 @@ def connected(met: Iterable[Met[P]], start: P) -> list[P]:
 
 def _maximum(rows: Any, points: Any, games: Any) -> tuple[Any, Any]:
     """Where the likelihood is largest, and the information there."""
+    import numpy as np  # noqa: PLC0415  # as above
 
     def likelihood(at: Any) -> float:
         edge = rows @ at

@@ -71,7 +71,7 @@ def _connection(queue: str, url: str) -> redis.Redis:
 def heard(name: str, *, subject_id: str) -> None:
     """Said by a job before it reads anything: whatever changes from now on wants a bell of its own."""
     try:
-        django_rq.get_connection(JOBS[name][0]).delete(_mark(f"{name}-{subject_id}"))
+        _connection(JOBS[name][0], settings.RQ_QUEUES[JOBS[name][0]]["URL"]).delete(_mark(f"{name}-{subject_id}"))
     except redis.RedisError as error:
         log.warning("bell not taken down", job=name, error=type(error).__name__)  # it runs out by itself
 

@@ -16,8 +16,9 @@ from runs.queries.scoreboard import FARTHEST, MOST_COLUMNS, BoardView, Score, Sc
 from runs.queries.seed_board import SeedRow, Together
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
-from workspaces.api.registry_shapes import Size
+from workspaces.api.registry_shapes import Cursor, Size
 from workspaces.models import Benchmark
+from workspaces.queries.paging import in_order
 from workspaces.queries.registry import current_contract
 
 routes = Routes("benchmarks")
@@ -142,6 +143,7 @@ class ArenaOut(Schema):
     has_prior: bool
     is_cut: bool
     items: list[PlayerOut]
+    next: str | None
 
 
 class RunsLeftOut(Schema):
@@ -260,11 +262,12 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
 
 
 @routes.get("/benchmarks/{benchmark}/arena", needs=Permission.VIEW, kind=Kind.EVALUATION, response=ArenaOut)
-def get_arena(request: ApiRequest, benchmark: str) -> dict[str, Any]:
+def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: Size = 50) -> dict[str, Any]:
     """Artifacts by the games that evaluations have played between them, best first: Elo by Bradley and Terry's model with 95 % intervals, against
     the reference, whose own is 0. `artifact_id` and `run_id` are null where the caller may see no artifacts."""
     found = Benchmark.objects.find(benchmark)
     board, sees = arena(found), request.rights.allows(Permission.VIEW, Kind.ARTIFACT)
+    page = in_order(board.players, lambda player: (player.rank, player.artifact.pk.hex), cursor=cursor, size=limit)
     return {
         "benchmark_id": found.public_id,
         "contract_version": board.contract and board.contract.version,
@@ -288,8 +291,9 @@ def get_arena(request: ApiRequest, benchmark: str) -> dict[str, Any]:
                 "opponents": player.opponents,
                 "is_reference": player.is_reference,
             }
-            for player in board.players
+            for player in page.items
         ],
+        "next": page.next,
     }
 
 

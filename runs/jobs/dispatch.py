@@ -20,6 +20,7 @@ from runs.jobs import lanes, lease
 from runs.jobs.demand import say_demand
 from runs.jobs.job import job
 from runs.jobs.lease import Lease
+from runs.jobs.rest import Rest
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem
 from runs.place import place_of
@@ -39,23 +40,25 @@ log = structlog.get_logger(__name__)
 HEAVY = ("run__frozen", "run__parameters")  # JSON columns make most of what a run's row weighs
 
 HANDED_OVER = ("pool__engine", "run__agent_version", "run__benchmark")  # what an order is made of
+REST = Rest(0.1)  # after a look that started nothing: launches that wait for a full pool ring by the dozen
 BATCH = 50  # runs claimed in one ring; the clock rings again
 PAGE = 50
 
 
-@job
+@partial(job, rest=REST)
 def dispatch_run(actor: Actor, subject_id: uuid.UUID) -> None:
     """Claim whatever may start, in the queue's order, however many wait before it for something of their own. What the queue then still asks
     of engines is said, so that other workspaces let it have its turn there."""
     wanted: dict[uuid.UUID, int] = {}
     try:
-        _go_through(actor, wanted)
+        if not _go_through(actor, wanted):
+            REST.earn()
     finally:
         say_demand(wanted)
 
 
-def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
-    """Go through the queue; `wanted` gets, by pool, the places that its next run asks of its engine in vain."""
+def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> int:
+    """Go through the queue and claim; returns how many. `wanted` gets, by pool, the places that its next run asks of its engine in vain."""
     full: set[uuid.UUID] = set()
     claimed, after = 0, None
     now = conditions(timezone.now(), launchers())
@@ -70,17 +73,18 @@ def _go_through(actor: Actor, wanted: dict[uuid.UUID, int]) -> None:
             if waits is None:
                 claimed += 1
                 if claimed == BATCH:
-                    return
+                    return claimed
                 now, room = replace(now, at_once=now.at_once.with_one_more()), _with(item, room)
                 continue
             if waits.wants_engine:
                 wanted.setdefault(item.pool_id, item.run.slots)
             if waits.holds == Holds.ALL:
-                return
+                return claimed
             if waits.holds == Holds.POOL:
                 full.add(item.pool_id)
         if len(page) < PAGE:
-            return
+            break
+    return claimed
 
 
 def _page(full: set[uuid.UUID], after: tuple[int, int] | None) -> list[Any]:

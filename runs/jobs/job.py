@@ -8,6 +8,7 @@ from django.db import close_old_connections
 from rq import get_current_job
 
 from runs import queue
+from runs.jobs.rest import Rest
 from workspaces import kept_query, scope
 from workspaces.access import Actor
 from workspaces.models import Workspace
@@ -15,16 +16,19 @@ from workspaces.models import Workspace
 Body = Callable[[Actor, uuid.UUID], None]
 
 
-def job(body: Body) -> Callable[..., None]:
-    """Make a function of (actor, subject id) a job. Jobs take ids as text, may run twice, and end quietly where their workspace is gone."""
+def job(body: Body, *, rest: Rest | None = None) -> Callable[..., None]:
+    """Make a function of (actor, subject id) a job. Jobs take ids as text, may run twice, and end quietly where their workspace is gone. A `rest` is
+    taken by workers while the bell still hangs: whoever rings meanwhile rings no second one."""
 
     @functools.wraps(body)
     def run(*, workspace_id: str, subject_id: str) -> None:
+        current = get_current_job()
+        if rest is not None and current is not None:
+            rest.take()
         queue.heard(body.__name__, subject_id=subject_id)
         close_old_connections()  # a SimpleWorker keeps one connection; after a restart of PostgreSQL it would fail for ever
         if not kept_query.rows(Workspace, pk=uuid.UUID(workspace_id)):
             return
-        current = get_current_job()
         with scope.open_workspace(uuid.UUID(workspace_id)):
             body(Actor.system(job_id=current.id if current else body.__name__), uuid.UUID(subject_id))
 

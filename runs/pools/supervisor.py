@@ -209,14 +209,18 @@ class Supervisor:
                 self.end("output_limit", 0)
             self.next_size = now + max(0.5, 20 * (time.monotonic() - now))
         if now >= self.next_heartbeat:
-            try:
-                os.utime(self.path("state", "heartbeat"))
-            except FileNotFoundError:
-                self.end("cancelled", 0)  # somebody has removed the folder under the run
+            self.beat()
             self.next_heartbeat = now + HEARTBEAT_SECONDS
             self.measure(now)
         elif "memory_bytes" in self.limits:
             self.measure(now)
+
+    def beat(self) -> None:
+        """Say that it lives: what a lost launcher has used is counted up to its last beat."""
+        try:
+            os.utime(self.path("state", "heartbeat"))
+        except FileNotFoundError:
+            self.end("cancelled", 0)  # somebody has removed the folder under the run
 
     def end(self, reason: str, grace_seconds: float) -> None:
         """Ask everything to stop now, and kill what is left after the grace; the first reason stands."""
@@ -245,6 +249,7 @@ class Supervisor:
             poll.register(log.pipe, select.POLLIN)
         for number in (wake_r, self.status_pipe):
             poll.register(number, select.POLLIN)
+        self.beat()
         next_tick = time.monotonic() + TICK_SECONDS  # a run that ends at once is not looked for among all processes
         while True:
             self.take_in(poll, wake_r)

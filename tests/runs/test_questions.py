@@ -294,12 +294,12 @@ def test_what_cannot_be_asked_is_said(action: dict[str, Any], words: str) -> Non
 def test_the_form_editor_draws_a_question_and_reads_it_back() -> None:
     editor = opened(ASK, lambda _: ())
     fields = {one.key: one for part in editor.parts if part.name == "action" for group in part.groups for one in group.all}
-    assert set(fields) == {"do", "question", "choices", "role", "hours"}
+    assert set(fields) == {"do", "question", "role", "hours"}
     assert fields["question"].kind == "lines"
     sent = {one.name: one.value for part in editor.parts for group in part.groups for one in group.all}
     sent |= {f"{group.path}.:was": group.was for part in editor.parts for group in part.groups if group.head}
-    sent |= {"document": editor.text, "drawn": editor.drawn, "drawn_text": editor.drawn_text, "action.choices": '["yes", "yes "]'}
+    sent |= {"document": editor.text, "drawn": editor.drawn, "drawn_text": editor.drawn_text, "choices.1.:text": "yes "}
     again = edited(sent, lambda _: ())
-    fields = {one.key: one for part in again.parts if part.name == "action" for group in part.groups for one in group.all}
-    assert fields["choices"].faults, "beside the field that it is about"
+    [row] = [one for part in again.parts for group in part.groups for one in group.all if one.name == "choices.1.:text"]
+    assert row.faults, "beside the row that it is about"
     assert not again.faults
