@@ -103,6 +103,17 @@ class Worker(ThreadWorker):
         super().__init__(*args, **kwargs)
         self.silence = float(os.environ.get(SILENCE_VARIABLE) or SILENCE_SECONDS)
 
+    @property
+    def worker_connections(self) -> int:
+        """How many clients this process takes on: those whom its threads serve, the one that is next, and those who ask nothing at the moment. Others
+        wait with the kernel, where whichever process has a thread first finds them: whoever was taken could be served by this one alone."""
+        idle = len(self.keepalived_conns) + len(self.pending_conns)
+        return min(self._most_connections, int(self.cfg.threads) + 1 + idle)
+
+    @worker_connections.setter
+    def worker_connections(self, most: int) -> None:
+        self._most_connections = most
+
     def handle_request(self, req: Any, conn: TConn) -> Any:
         if isinstance(req.body.reader, LengthReader) and not req.body.buf.tell():
             req.body = DirectBody(req.body.reader)
