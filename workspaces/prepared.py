@@ -5,6 +5,7 @@ values into the text, so that each is a new statement to it. Here the text is gi
 Django's cursor: several go in one round trip, and each is wrapped, counted and told of its errors as any other.
 """
 
+import itertools
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,10 @@ from django.db import connection
 TYPES = {uuid.UUID: "uuid", datetime: "timestamptz", bool: "bool", int: "bigint"}
 LARGEST = 2**63
 
-_names: dict[tuple[str, tuple[str, ...]], str] = {}
-_prepared: "WeakKeyDictionary[Any, set[str]]" = WeakKeyDictionary()  # by connection: what it has lives as long
+Statement = tuple[str, tuple[str, ...]]  # its text, and the types of its values
+
+_numbers = itertools.count()  # a name is given once: to one that was cut off while it was prepared, never again
+_prepared: "WeakKeyDictionary[Any, dict[Statement, str]]" = WeakKeyDictionary()  # by connection: what it has lives as long
 
 
 @contextmanager
@@ -41,24 +44,23 @@ def sent(statements: Sequence[tuple[str, Sequence[Any]]]) -> Iterator[Any]:
 def _execute(sql: str, values: Sequence[Any]) -> str:
     if sql.startswith("SET "):
         return sql  # there is nothing to plan
-    types = tuple(_type_of(value) for value in values)
-    name = _names.get((sql, types))
+    statement = sql, tuple(_type_of(value) for value in values)
+    known = _prepared.setdefault(connection.connection, {})
+    name = known.get(statement)
     if name is None:
-        name = _names.setdefault((sql, types), f"kept_{len(_names)}")
-    known = _prepared.setdefault(connection.connection, set())
-    if name not in known:
-        _prepare(name, sql, types)
-        known.add(name)
+        name = known[statement] = _prepare(*statement)
     return f"EXECUTE {name}({', '.join(['%s'] * len(values))})" if values else f"EXECUTE {name}"
 
 
-def _prepare(name: str, sql: str, types: tuple[str, ...]) -> None:
-    """Not through Django's cursor: it is no statement of whoever asks, and is sent in one connection and not in another."""
+def _prepare(sql: str, types: tuple[str, ...]) -> str:
+    """Under a name of its own. Not through Django's cursor: it is no statement of whoever asks, and is sent in one connection and not in another."""
     connection.validate_no_broken_transaction()
+    name = f"kept_{next(_numbers)}"
     text = sql % tuple(f"${place}" for place in range(1, len(types) + 1))
     of = f" ({', '.join(types)})" if types else ""
     with connection.wrap_database_errors, connection.connection.cursor() as cursor:
         cursor.execute(f"PREPARE {name}{of} AS {text}")
+    return name
 
 
 def _type_of(value: Any) -> str:

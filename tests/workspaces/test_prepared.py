@@ -109,3 +109,19 @@ def test_types_belong_to_a_statement() -> None:
         assert cursor.fetchone() == ([uuid.UUID(int=1)], [1, 2])
         assert cursor.nextset()
         assert cursor.fetchone() == (True,)
+
+
+def test_a_job_that_is_cut_off_while_it_prepares_spoils_no_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL has the statement by then, and labsite has not heard so."""
+    real = prepared._prepare
+
+    def cut_off(*asked: Any) -> Any:
+        real(*asked)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepared, "_prepare", cut_off)
+        with pytest.raises(KeyboardInterrupt), prepared.sent([("SELECT %s + 1234", [1])]):
+            pass
+    with prepared.sent([("SELECT %s + 1234", [1])]) as cursor:
+        assert cursor.fetchone() == (1235,)
