@@ -9,6 +9,7 @@ al., 2020, "A system for massively parallel hyperparameter tuning").
 (Auer, Cesa-Bianchi and Fischer, 2002, "Finite-time analysis of the multiarmed bandit problem").
 """
 
+import functools
 import itertools
 import json
 import math
@@ -28,6 +29,7 @@ MAX_AVOIDED = 50  # points of a draw that memory speaks against, kept as alterna
 SHOWN = 100  # alternatives that are kept
 
 Parameters = dict[str, Any]
+_spelled = json.JSONEncoder(sort_keys=True).encode  # made once: a simulation spells millions of points
 Favoured = Callable[[Parameters], Entry | None]
 
 
@@ -200,7 +202,7 @@ def _halving_faults(rule: dict[str, Any]) -> list[str]:
 
 def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favoured = _nothing) -> Choice:
     """The arms that were never played first, in the grid's order; then by mean + sqrt(2 ln n / n_i). Of equals first what memory speaks for."""
-    space, count = _space(rule), int(rule.get("arms", 3))
+    count = int(rule.get("arms", 3))
     names = sorted(rule["axes"])
     played: dict[str, list[Result]] = {}
     for result in facts.results:
@@ -208,19 +210,18 @@ def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favo
         played.setdefault(key, []).append(result)
     total = sum(len(_rewards(rows, facts.direction)) for rows in played.values())
     arms = []
-    for place in range(1, space.count + 1):
-        point = space.member(place).parameters
-        rewards = _rewards(played.get(_key(point), []), facts.direction)
+    for place, (point, key) in enumerate(_grid(_spelled({"rule": rule["rule"], "axes": rule["axes"]}))):
+        results = played.get(key, [])
+        rewards = _rewards(results, facts.direction)
         bound = sum(rewards) / len(rewards) + math.sqrt(2 * math.log(total) / len(rewards)) if rewards else math.inf
-        arms.append((-bound, favoured(point) is None, place, point, rewards))
+        arms.append((-bound, favoured(point) is None, place, point, rewards, results))
     arms.sort(key=lambda arm: arm[:3])
     found: list[Candidate] = []
     going = 0
-    for bound, _, _, point, rewards in arms:
+    for bound, _, _, point, rewards, results in arms:
         entry = avoided(point)
         is_chosen = entry is None and going < count
         going += is_chosen
-        newest = played.get(_key(point), [])
         words = (
             f"bound {number(-bound, places=3)}: mean {number(sum(rewards) / len(rewards), places=3)} of {len(rewards)} of {total} plays"
             if rewards
@@ -228,7 +229,7 @@ def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favo
         )
         words = _also(words, favoured(point))
         score = number(sum(rewards) / len(rewards), places=3) if rewards else ""
-        run, memory = newest[-1].run if newest else "", entry["id"] if entry else ""
+        run, memory = results[-1].run if results else "", entry["id"] if entry else ""
         found.append(Candidate(point, is_chosen, f"{words}; {said_against(entry)}" if entry else words, score, run, memory))
     shown = tuple(sorted(found, key=lambda candidate: not candidate.is_chosen)[:SHOWN])
     if not going:
@@ -236,6 +237,12 @@ def _bandit(rule: dict[str, Any], facts: Facts, avoided: Avoided, favoured: Favo
     against = sum(bool(candidate.memory) for candidate in found)
     spared = f" Memory speaks against {against}." if against else ""
     return Choice(f"{going} of {len(arms)} configurations have the largest upper confidence bounds.{spared}", shown)
+
+
+@functools.lru_cache(maxsize=8)
+def _grid(spelled: str) -> tuple[tuple[Parameters, str], ...]:
+    """Every point of a grid in its order, with its key: drawn up once for the thousands of decisions that a simulation goes through."""
+    return tuple((member.parameters, _key(member.parameters)) for member in _space(json.loads(spelled)))
 
 
 def _rewards(rows: Iterable[Result], direction: str) -> list[float]:
@@ -289,7 +296,7 @@ def _ranked(tried: dict[str, Result], direction: str) -> list[tuple[str, Result]
 
 
 def _key(point: Parameters) -> str:
-    return json.dumps(point, sort_keys=True)
+    return _spelled(point)
 
 
 _AXES: dict[str, Any] = {"type": "object", "minProperties": 1, "maxProperties": 16}
