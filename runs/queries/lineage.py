@@ -162,8 +162,15 @@ def _edges(along: frozenset[Relation], way: Way) -> str:
     """The union of the edges of these relations at the node `near`; its parameters are the open workspace, once an edge. Each looks its rows up by
     `near` itself: joined to their union, PostgreSQL would read all of them at each step."""
     content_alone = along <= CONTENT
-    edges = (edge for edge in EDGES if edge.relation in along and not (edge.is_told and content_alone))
-    return " UNION ALL ".join(_select(edge, way) for edge in edges)
+    by_kind: dict[NodeKind, list[str]] = {}
+    for edge in EDGES:
+        if edge.relation in along and not (edge.is_told and content_alone):
+            by_kind.setdefault(edge.later_kind if way == Way.UP else edge.earlier_kind, []).append(_select(edge, way))
+    # OFFSET keeps the edges of a kind together: of a node of another kind PostgreSQL goes by all of them at once.
+    return " UNION ALL ".join(
+        f"(SELECT * FROM ({' UNION ALL '.join(edges)}) of_kind WHERE near.kind = '{kind}' OFFSET 0)"  # noqa: S608 -- as above
+        for kind, edges in by_kind.items()
+    )
 
 
 def _select(edge: Edge, way: Way) -> str:
