@@ -7,17 +7,15 @@ the run wrote by the API.
 import json
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
-from runs.commands.memory import MOST_OF_A_RUN, MOST_TEXT, Said, check_configuration, check_said, content_of
+from runs.commands.memory import MOST_OF_A_RUN, MOST_TEXT, Said, check_configuration, check_said, content_of, entry_of
 from runs.commands.memory_reading import note_reads
 from runs.models import MemoryEntry, MemoryEvidence, Run, RunLine, UndeclaredInput
 from runs.terminal import plain
 from workspaces import ids
 from workspaces.audit import Draft, Refusal
 from workspaces.canonical import digest
-from workspaces.models import NotFound
 
 TITLE, MOST_JSON = 200, 2_000
 LONGEST_NUMBER = 25  # characters of a fraction's shortest form
@@ -37,7 +35,7 @@ def remember(event: Draft, run: Run, lines: Sequence[RunLine]) -> list[MemoryEnt
             check_said(said)
         except Refusal:
             continue
-        entries.append(_entry(run, said))
+        entries.append(entry_of(said, id=ids.uuid7(), author_kind=MemoryEntry.Author.RUN, author=run.requested_by, run=run))
     evidence = [MemoryEvidence(entry=entry, run=run, named=run.name[:300]) for entry in entries]
     for entry, rests_on in zip(entries, evidence, strict=True):
         entry.content_hash = digest(content_of(entry, [rests_on]))
@@ -53,13 +51,10 @@ def remember(event: Draft, run: Run, lines: Sequence[RunLine]) -> list[MemoryEnt
 
 def note_said_reads(event: Draft, run: Run, undeclared: Iterable[UndeclaredInput]) -> None:
     """A receipt for each standing entry of this workspace that the run's `memory_read` lines name by its id."""
-    found = []
-    for one in undeclared:
-        if one.kind == UndeclaredInput.Kind.MEMORY:
-            with suppress(NotFound):
-                found.append(MemoryEntry.objects.find(one.uri))
-    if found:
-        note_reads(event, list(dict.fromkeys(found)), run=run)
+    named = [ids.spellings(MemoryEntry.prefix, one.uri)[0] for one in undeclared if one.kind == UndeclaredInput.Kind.MEMORY]
+    keys = {key for key in named if key is not None}
+    if keys:
+        note_reads(event, list(MemoryEntry.objects.filter(pk__in=keys).order_by("pk")), run=run)
 
 
 def said_of(body: dict[str, Any]) -> Said:
@@ -76,20 +71,6 @@ def said_of(body: dict[str, Any]) -> Said:
         title=title,
         text="\n\n".join(part for part in parts if part)[:MOST_TEXT],
         configuration=_configuration(content),
-    )
-
-
-def _entry(run: Run, said: Said) -> MemoryEntry:
-    return MemoryEntry(
-        id=ids.uuid7(),
-        kind=said.kind,
-        collection=said.collection,
-        title=said.title,
-        text=said.text,
-        configuration=dict(said.configuration) if said.configuration else None,
-        author_kind=MemoryEntry.Author.RUN,
-        author=run.requested_by,
-        run=run,
     )
 
 

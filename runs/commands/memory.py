@@ -225,16 +225,12 @@ def _keep(event: Draft, said: Said, *, id: uuid.UUID, before: MemoryEntry | None
     check_said(said)
     dates = {name: getattr(said, name) or getattr(before, name, None) for name in ("valid_from", "valid_until", "review_due")}
     _check_dates(dates["valid_from"], dates["valid_until"])
-    entry = MemoryEntry(
+    entry = entry_of(
+        said,
         id=id,
-        kind=said.kind,
-        collection=said.collection,
-        title=said.title.strip(),
-        text=said.text.strip(),
         scope=said.scope,
         benchmark=_named(Benchmark, said.benchmark, "benchmark") if said.scope == "benchmark" else None,
         agent=_named(Agent, said.agent, "agent") if said.scope == "agent" else None,
-        configuration=dict(said.configuration) if said.configuration else None,
         **dates,
         **author,
     )
@@ -246,6 +242,14 @@ def _keep(event: Draft, said: Said, *, id: uuid.UUID, before: MemoryEntry | None
     event.about = event.about or entry
     ring_policies()
     return entry
+
+
+def entry_of(said: Said, **values: Any) -> MemoryEntry:
+    """What was said as a row, which nobody has kept yet; `values` are those that its words do not say."""
+    configuration = dict(said.configuration) if said.configuration else None
+    return MemoryEntry(
+        kind=said.kind, collection=said.collection, title=said.title.strip(), text=said.text.strip(), configuration=configuration, **values
+    )
 
 
 def check_said(said: Said) -> None:

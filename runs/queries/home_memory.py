@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from runs.models import MemoryEntry
+from runs.models import MemoryEntry, Trust
 from workspaces import kept_query
 
 SHOWN = 3
@@ -14,5 +14,5 @@ def newest_memory() -> list[MemoryEntry]:
 
 
 def _newest() -> "QuerySet[MemoryEntry]":
-    rows = MemoryEntry.objects.filter(superseded_at=None).exclude(trust="withdrawn").select_related("run", "policy", "author")
+    rows = MemoryEntry.objects.filter(superseded_at=None).exclude(trust=Trust.WITHDRAWN).select_related("run", "policy", "author")
     return rows.order_by("-created_at", "-pk")[:SHOWN]
