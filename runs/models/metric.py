@@ -57,8 +57,8 @@ class RunLine(Telemetry):
             *same_workspace("runline", "attempt"),
             models.UniqueConstraint(fields=["workspace", "attempt", "number"], name="runline_once"),
         ]
-        # The newest of the few among the millions, for the home page.
+        # The few among the millions that the end of a run looks up.
         indexes = [
-            models.Index(fields=["workspace", "-id"], condition=models.Q(type="memory_write"), name="runline_memory_writes"),
             models.Index(fields=["workspace", "attempt"], condition=models.Q(type="score"), name="runline_scores"),
+            models.Index(fields=["workspace", "attempt"], condition=models.Q(type="memory_write"), name="runline_memory"),
         ]
