@@ -6,31 +6,15 @@ import numpy as np
 import pytest
 
 from runs.bradley_terry import ELO_PER_NATURAL_UNIT, Met, rate
+from tests import published_games
+from tests.published_games import TEAMS
 
-# Games of the American League East in 1987: Agresti, Categorical Data Analysis, 2nd edition (2002), table 10.10. By home team its wins and
-# losses at home against each other team, in the order of TEAMS.
-TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
-AT_HOME = {
-    "Milwaukee": "4-3 4-2 4-3 6-1 4-2 6-0",
-    "Detroit": "3-3 4-2 4-3 6-0 6-1 4-3",
-    "Toronto": "2-5 4-3 2-4 4-3 4-2 6-0",
-    "New York": "3-3 5-1 2-5 4-3 4-2 6-1",
-    "Boston": "5-1 2-5 3-3 4-2 5-2 6-0",
-    "Cleveland": "2-5 3-3 3-4 4-3 4-2 2-4",
-    "Baltimore": "2-5 1-5 1-6 2-4 1-6 3-4",
-}
 # The same book, table 10.11, column 3: strengths to two decimals against Baltimore; their standard errors are "about 0.3".
 PUBLISHED = {"Milwaukee": 1.58, "Detroit": 1.44, "Toronto": 1.29, "New York": 1.25, "Boston": 1.11, "Cleveland": 0.68, "Baltimore": 0.0}
 
 
 def baseball() -> list[Met[str]]:
-    rows = []
-    for home, results in AT_HOME.items():
-        others = [team for team in TEAMS if team != home]
-        for away, result in zip(others, results.split(), strict=True):
-            won, lost = map(int, result.split("-"))
-            rows.append(Met(home, away, won, won + lost))
-    return rows
+    return [Met(*row) for row in published_games.baseball()]
 
 
 def test_baseball_as_published() -> None:

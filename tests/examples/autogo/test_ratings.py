@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests import published_games
 from tests.examples.autogo.bundle import ask
+from tests.published_games import TEAMS
 
 PROGRAM = """
 from dataclasses import asdict
@@ -20,28 +22,9 @@ else:
     print(json.dumps({"players": players, "advantage": asdict(found.advantage) if found.advantage else None, "likelihood": found.log_likelihood}))
 """
 
-# Games of the American League East in 1987: Agresti, Categorical Data Analysis, 2nd edition (2002), table 10.10. By home team its wins and
-# losses at home against each other team, in the order of TEAMS.
-TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
-AT_HOME = {
-    "Milwaukee": "4-3 4-2 4-3 6-1 4-2 6-0",
-    "Detroit": "3-3 4-2 4-3 6-0 6-1 4-3",
-    "Toronto": "2-5 4-3 2-4 4-3 4-2 6-0",
-    "New York": "3-3 5-1 2-5 4-3 4-2 6-1",
-    "Boston": "5-1 2-5 3-3 4-2 5-2 6-0",
-    "Cleveland": "2-5 3-3 3-4 4-3 4-2 2-4",
-    "Baltimore": "2-5 1-5 1-6 2-4 1-6 3-4",
-}
-
 
 def baseball() -> list[list[Any]]:
-    rows = []
-    for home, results in AT_HOME.items():
-        others = [team for team in TEAMS if team != home]
-        for away, result in zip(others, results.split(), strict=True):
-            won, lost = map(int, result.split("-"))
-            rows.append([home, away, won, won + lost])
-    return rows
+    return [list(row) for row in published_games.baseball()]
 
 
 def fit(python: str, pairings: list[list[Any]], reference: str, **options: Any) -> Any:
