@@ -9,12 +9,13 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import URLError
 
 import pytest
 
 from labsite.management.commands.up import WEB_THREADS, WEB_WORKERS, web_server
-from labsite.web_worker import Connection
+from labsite.web_worker import Connection, Worker
 
 TIMEOUT = 2
 SILENCE = 2.0
@@ -139,3 +140,15 @@ def test_a_reader_that_takes_nothing_counts_as_gone(as_file: bool, tmp_path: Pat
             connection.sendfile(file) if as_file else connection.sendall(file.read())
         assert connection.recv(1) == b"", "nothing waits for this client any more"
         assert connection.gettimeout() == 0.1
+
+
+def test_a_process_takes_on_as_many_clients_as_it_serves_and_the_next_one() -> None:
+    """Clients who ask nothing at the moment do not count, and what an operator allows at most holds."""
+    worker = Worker.__new__(Worker)
+    worker.cfg, worker.keepalived_conns, worker.pending_conns = SimpleNamespace(threads=4), [], []
+    worker.worker_connections = 1000
+    assert worker.worker_connections == 5
+    worker.keepalived_conns, worker.pending_conns = [object()] * 7, [object()] * 2
+    assert worker.worker_connections == 14
+    worker.worker_connections = 3
+    assert worker.worker_connections == 3
