@@ -49,7 +49,7 @@ def _enqueue(queue: str, function: str, bell: str, workspace_id: str, subject_id
     A job id is used once. Under one id for all bells, one rung while the job ran would be deleted with it.
     """
     try:
-        connection = _connection(queue, settings.RQ_QUEUES[queue]["URL"])
+        connection = _connection(queue)
         if not connection.set(_mark(bell), 1, nx=True, ex=WAITING_SECONDS):
             return
         rq = django_rq.get_queue(queue, connection=connection, serializer="rq.serializers.JSONSerializer")
@@ -62,16 +62,20 @@ def _enqueue(queue: str, function: str, bell: str, workspace_id: str, subject_id
         log.warning("bell not rung", job=bell, error=type(error).__name__)
 
 
-@cache
-def _connection(queue: str, url: str) -> redis.Redis:
+def _connection(queue: str) -> redis.Redis:
     """One for all bells of a process: connecting costs more than ringing."""
+    return _connected(queue, settings.RQ_QUEUES[queue]["URL"])
+
+
+@cache
+def _connected(queue: str, url: str) -> redis.Redis:
     return django_rq.get_connection(queue)
 
 
 def heard(name: str, *, subject_id: str) -> None:
     """Said by a job before it reads anything: whatever changes from now on wants a bell of its own."""
     try:
-        _connection(JOBS[name][0], settings.RQ_QUEUES[JOBS[name][0]]["URL"]).delete(_mark(f"{name}-{subject_id}"))
+        _connection(JOBS[name][0]).delete(_mark(f"{name}-{subject_id}"))
     except redis.RedisError as error:
         log.warning("bell not taken down", job=name, error=type(error).__name__)  # it runs out by itself
 

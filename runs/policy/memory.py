@@ -25,11 +25,8 @@ PARAMETERS: dict[str, Any] = {
     "avoid": {"type": "string", "minLength": 1, "maxLength": 64},
     "least": {"enum": list(TRUSTS)},
     "failed_attempts": {"type": "boolean"},
-    "prefer": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 64,
-    },  # the collection whose configurations go first where the rule has no reason
+    # The collection whose configurations go first where the rule has no reason.
+    "prefer": {"type": "string", "minLength": 1, "maxLength": 64},
 }
 NEEDS = ("avoid",)
 LARGE = 2**63
