@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.installation import Installation, children_of
 
-LONGEST_SECONDS = 900.0
+LONGEST_SECONDS, LEAST_SECONDS = 300.0, 1.0
 
 
 def main(every: float, pools: tuple[str, ...]) -> int:
@@ -122,4 +122,6 @@ if __name__ == "__main__":
     for engine in ("ssh", "slurm", "ray"):
         parser.add_argument(f"--{engine}", action="store_true", help=f"also on a real {engine}")
     given = parser.parse_args()
+    if given.every < LEAST_SECONDS:
+        parser.error(f"labsite's programs take about a second to start again: {LEAST_SECONDS:.0f} second or more between two kills")
     raise SystemExit(main(given.every, ("local", *(engine for engine in ("ssh", "slurm", "ray") if getattr(given, engine)))))
