@@ -123,6 +123,16 @@ def running_now() -> Now:
     )
 
 
+def newest_end() -> str:
+    """Which run ended last, empty where none has: while it stays the same, no score has come."""
+    newest: list[Run] = kept_query.ask(_ended)
+    return newest[0].public_id if newest else ""
+
+
+def _ended() -> "QuerySet[Run]":
+    return Run.objects.filter(ended_at__isnull=False).only("pk").order_by("-ended_at", "-pk")[:1]
+
+
 def _open_runs() -> tuple[dict[str, int], int]:
     """How many runs that have not ended are in each status, and how many of them hold some of the budget; the ended ones, which may be a
     hundred times as many, are not looked at."""

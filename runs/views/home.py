@@ -15,7 +15,7 @@ from runs.queries.home_budget import burn, standing_limits
 from runs.queries.home_changes import recent_changes
 from runs.queries.home_growth import growing
 from runs.queries.home_memory import newest_memory
-from runs.queries.home_now import Now, NowRow, decided_alone, decisions, ended_since, running_now
+from runs.queries.home_now import Now, NowRow, decided_alone, decisions, ended_since, newest_end, running_now
 from runs.queries.home_scores import boards, promotable
 from runs.queries.home_waiting import Queued, queued
 from runs.queries.utilisation import open_pools, pool_uses
@@ -45,7 +45,8 @@ KIND_OF_PAGE = {
 def home(request: PageRequest) -> HttpResponseBase:
     now = timezone.now()
     if request.GET.get("part") == "live":
-        return live(request, "runs/home_live.html", _now(request, now, is_part=True))
+        under_way = _now(request, now, is_part=True)
+        return live(request, "runs/home_live.html", under_way | _new_scores(request, under_way["newest_end"], now))
     since = since_last_visit(request, now)
     context = _now(request, now, is_part=False) | _group(request, since.moment, now) | {"since": since, "record": last_finding()}
     response = render(request, "runs/home.html", context)
@@ -67,10 +68,21 @@ def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any
         "burn": burn(limits, running, now) if sees[Kind.BUDGET] else None,
         "reached": reached(now) if sees[Kind.BUDGET] else [],
         "blocks": [block for block in held_up if block.page not in KIND_OF_PAGE or sees[KIND_OF_PAGE[block.page]]],
+        "newest_end": newest_end() if sees[Kind.RUN] else "",
         "uses": pool_uses(open_pools(POOLS_SHOWN)) if sees[Kind.POOL] else [],
         "sees": sees,
         "is_part": is_part,
     }
+
+
+def _new_scores(request: PageRequest, newest: str, now: datetime) -> dict[str, Any]:
+    """The scoreboards, where a run has ended since the page showed them: what leaves the runs under way is found there."""
+    if request.GET.get("ended", newest) == newest or not _may_see(request, Kind.EVALUATION):
+        return {}
+    since = since_last_visit(request, now)
+    objective = current_objective()
+    scored = boards(since.moment, first=objective.benchmark_id if objective else None)
+    return {"since": since, "boards": [board for board in scored if board.total], "has_boards": True}
 
 
 def _waits(queue: Queued | None, row: NowRow) -> str:

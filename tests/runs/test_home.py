@@ -1,5 +1,8 @@
 """The home page: objective with its best under the current contract, budget burn, what is blocked and why, and live parts."""
 
+import html
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -134,6 +137,20 @@ def test_live_part_is_304_until_something_changes(laboratory: Laboratory) -> Non
     assert "newcomer" in body
     for part in ("blocked", "budget", "pools"):
         assert f'id="{part}" hx-swap-oob="true"' in " ".join(body.split())
+
+
+def test_a_score_comes_to_the_page_as_its_run_leaves_it(laboratory: Laboratory) -> None:
+    client = client_of(laboratory.owner)
+    body = client.get("/workspaces/lab/").content.decode()
+    [address] = re.findall(r'hx-get="(/workspaces/lab/\?part=live[^"]*)"', body)
+    assert 'id="boards"' not in client.get(html.unescape(address)).content.decode(), "nothing has ended"
+    with laboratory.opened():
+        [run] = copy_runs(actor=laboratory.owner, pattern=launch(laboratory), count=1, statuses=["succeeded"])
+        score_runs(actor=laboratory.owner, scores={run: (0.75, None)})
+    following = client.get(html.unescape(address)).content.decode()
+    assert "0.75" in following
+    [address] = re.findall(r'hx-get="(/workspaces/lab/\?part=live[^"]*)"', following)
+    assert 'id="boards"' not in client.get(html.unescape(address)).content.decode(), "the page has it now"
 
 
 def test_queries_do_not_grow_with_runs(laboratory: Laboratory) -> None:
