@@ -31,7 +31,7 @@ from runs.policy.facts import Cause, Facts
 from runs.queries.memory import memory_of
 from runs.queries.policy import promotion_of
 from runs.queries.policy_cause import acting_versions, causes_of
-from runs.queries.site_rules import site_stop
+from runs.queries.site_rules import site_bars
 from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.notification import notify
@@ -102,11 +102,11 @@ def carry_out(actor: Actor, decision: Decision) -> None:
     if asker is None:
         conclude_decision(actor=actor, decision=decision, failure="The token that proposed this version holds no longer.")
         return
-    if stopped := site_stop():
-        conclude_decision(actor=actor, decision=decision, failure=stopped)
-        return
     try:
-        _act(asker, decision, read_policy(version.document))
+        policy = read_policy(version.document)
+        if barred := site_bars(policy):
+            raise Refusal(barred)
+        _act(asker, decision, policy)
     except BadPolicy as fault:
         conclude_decision(actor=actor, decision=decision, failure=" ".join(fault.faults)[:1000])
     except (Refusal, Denied, NotFound) as fault:

@@ -110,7 +110,7 @@ def _cel(given: dict[str, Any], facts: Facts) -> Seen:
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
-        Check("nothing_under_way", "Nothing of it under way", _nothing_under_way, {"at_most": COUNT}),
+        Check("nothing_under_way", "Its earlier launches", _nothing_under_way, {"at_most": COUNT}),
         Check("budget_left", "Budget left", _budget_left, {"gpu_hours": HOURS}, ("gpu_hours",)),
         Check("results_at_least", "Enough results", _results_at_least, {"count": COUNT}, ("count",)),
         Check("target_not_reached", "Target not reached", _target_not_reached),

@@ -149,10 +149,7 @@ def reviewers_of(policy: Policy, site: Mapping[str, Any]) -> int:
 def rule_words(rules: Mapping[str, Any], policy: Policy) -> list[str]:
     """What the rules demand of this policy, a sentence each; empty where they say nothing of it."""
     found = [f"Every policy is stopped: {rules['paused']}"] if "paused" in rules else []
-    if policy.does in rules.get("forbidden_actions", ()):
-        found.append(f"No policy may {policy.does.replace('_', ' ')}, so it never acts.")
-    if policy.on in rules.get("forbidden_triggers", ()):
-        found.append(f"No policy may be asked by {policy.on.replace('_', ' ')}, so it never acts.")
+    found += [f"{words}, so it never acts." for words in forbidden_words(rules, policy)]
     if "acts_a_day" in rules:
         found.append(f"It acts at most {plural(rules['acts_a_day'], 'time', 'times')} in 24 hours.")
     if "gpu_hours_a_week" in rules and policy.does.startswith("launch"):
@@ -160,6 +157,14 @@ def rule_words(rules: Mapping[str, Any], policy: Policy) -> list[str]:
     for entry in gate_of(rules, policy.does):
         takes = ", ".join(f"{name.replace('_', ' ').replace('gpu', 'GPU')} {value}" for name, value in entry.items() if name != "check")
         found.append(f"Its gate asks besides: {CHECKS[entry['check']].title}{f' ({takes})' if takes else ''}.")
+    return found
+
+
+def forbidden_words(rules: Mapping[str, Any], policy: Policy) -> list[str]:
+    """What the rules let no policy do that this one does, each without its full stop."""
+    found = [f"No policy may {policy.does.replace('_', ' ')}"] if policy.does in rules.get("forbidden_actions", ()) else []
+    if policy.on in rules.get("forbidden_triggers", ()):
+        found.append(f"No policy may be asked by {policy.on.replace('_', ' ')}")
     return found
 
 

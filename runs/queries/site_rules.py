@@ -13,8 +13,9 @@ from runs.expressions.worker import Asking
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.decide import Outcome, decide
 from runs.policy.document import BadPolicy, read_policy
+from runs.policy.document import Policy as PolicyDocument
 from runs.policy.facts import facts_from
-from runs.policy.site import touches
+from runs.policy.site import forbidden_words, touches
 from workspaces import kept_query, scope
 from workspaces.models import SiteRules, Workspace
 
@@ -37,9 +38,16 @@ def site_facts(policy_id: uuid.UUID, now: datetime) -> dict[str, Any]:
 
 def site_stop() -> str:
     """Why no policy may act now; empty where they may. Asked again at the moment of acting, since a stop is meant at once."""
-    rules = SiteRules.objects.filter(status=SiteRules.Status.ACTIVE).first()
+    rules = rules_that_hold()
     stopped = rules.document.get("paused", "") if rules is not None else ""
     return f"The operators have stopped every policy (site rules, version {rules.number}): {stopped}" if rules and stopped else ""
+
+
+def site_bars(policy: PolicyDocument) -> str:
+    """Why this policy may not act now, whatever it has decided: a stop, or what rules forbid that hold since. Sweeps that are launched already go on."""
+    rules = rules_that_hold()
+    forbidden = forbidden_words(rules.document, policy) if rules is not None else []
+    return site_stop() or (f"{forbidden[0]} (site rules, version {rules.number})." if rules and forbidden else "")
 
 
 def forecast(document: dict[str, Any], *, now: datetime | None = None) -> list[dict[str, Any]]:

@@ -77,9 +77,10 @@ def test_two_operators_bar_a_launch_in_a_workspace_and_one_stops_them_all() -> N
         policy = approved(laboratory, ALWAYS)
         before = decide_now(actor=laboratory.owner, policy=policy)
         assert before.outcome == Outcome.ACTS
+        meant = decide_now(actor=laboratory.owner, policy=policy)
     rules = {"forbidden_actions": ["launch_sweep"]}
     made = propose_rules(actor=first, document=rules, reason="No sweeps this week")
-    assert made.forecast == [{"workspace": "lab", "policies": 1, "decisions": 1, "different": 1}]
+    assert made.forecast == [{"workspace": "lab", "policies": 1, "decisions": 2, "different": 2}]
     with laboratory.opened():
         preview_before = preview(policy, ALWAYS).simulation
         assert preview_before is not None
@@ -94,6 +95,9 @@ def test_two_operators_bar_a_launch_in_a_workspace_and_one_stops_them_all() -> N
         assert barred.outcome == Outcome.BARRED
         assert f"Site rules, version {made.number}: Action allowed" in barred.words
         assert barred.facts["site"]["document"] == rules
+        carry_out(Actor(ActorKind.SYSTEM, None, "system"), Decision.objects.get(pk=meant.pk))
+        meant.refresh_from_db()
+        assert meant.failure == f"No policy may launch sweep (site rules, version {made.number}).", "decided before, and not done since"
     page = client_of(laboratory.owner).get(f"/workspaces/lab/decisions/{barred.pk.hex}/").content.decode()
     assert f"Site rules, version {made.number}: Action allowed" in page
     lifted = propose_rules(actor=second, document={}, reason="Over")

@@ -70,7 +70,7 @@ def made_small(laboratory: Laboratory, researcher: Actor, approver: Actor) -> No
             document = plain(entry.document)
             document["action"].get("parameters", {}).update(SMALL.get(entry.slug, {}))
             if entry is policies.PROMOTE:
-                document["gate"] = [{"check": "score_gain", "at_least": -10_000}, {"check": "elo_sequential", "elo0": -1000, "elo1": -500}]
+                document["gate"] = [{"check": "elo_sequential", "elo0": -1000, "elo1": -500}]
             if document == plain(entry.document):
                 continue
             version = propose_version(actor=researcher, policy=Policy.objects.get(slug=entry.slug), document=document, reason="Small")
@@ -110,7 +110,7 @@ def test_two_generations_run_by_themselves_and_each_run_leads_back_to_what_it_re
         put_forward = Decision.objects.filter(policy__slug=policies.PROMOTE.slug)
         assert not put_forward.filter(status="failed").exists(), "the arena reports two metrics of one measurement"
         beaten = put_forward.filter(outcome="acts").order_by("number")[1]
-        assert [(check["key"], check["verdict"]) for check in beaten.checks] == [("score_gain", "pass"), ("elo_sequential", "pass")]
+        assert [(check["key"], check["verdict"]) for check in beaten.checks] == [("elo_sequential", "pass")]
         [batch] = beaten.facts["gates"]["elo_sequential"]["batches"]
         assert sum(batch["pairs"]) == SMALL[policies.JUDGE.slug]["games"] // 2, "it has played the champion, every game with both colours"
         assert (decision.facts["memory"]["collection"], decision.facts["memory"]["entries"]) == (policies.FAILED, [])
