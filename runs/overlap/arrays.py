@@ -1,5 +1,7 @@
 """Arrays of NumPy, .npy and .npz: row by row over all arrays with the same number of rows. Read in pieces, never unpickled. Pure.
 
+One archive may hold several sets, as `x_train`, `y_train`, `x_test`, `y_test`: arrays of one length are a set, whose rows are records.
+
 An archive of Go positions (schema autogo.positions.v1: `stones`, `visits`, `owners` over the points of a board) is compared under the eight
 symmetries, and without the number of the game, which counts within one file only.
 """
@@ -20,6 +22,7 @@ from runs.overlap.values import MIB, WHOLE_FILE, Record, Unreadable, hashed
 
 AT_ONCE = 4 * MIB  # bytes of rows
 LONGEST_ROW = 64 * MIB
+LEAST_ROWS = 100  # of a set beside the longest one
 _POSITIONS = frozenset({"stones", "visits", "owners", "outcome", "black_to_move", "game"})
 _OF_POINTS = ("stones", "visits", "owners")
 
@@ -45,12 +48,15 @@ class Array:
 
 
 def archive_records(file: BinaryIO) -> Iterator[Record]:
-    """Rows of an .npz file. Arrays of another length than the longest are about the file, not of its records."""
+    """Rows of an .npz file, of its longest arrays first; then, counted on, those of other lengths that look like records. What is short, or one
+    list by itself (names of classes, means), is about the file."""
     try:
         with zipfile.ZipFile(file) as archive, ExitStack() as opened:
             found = [_opened(name.removesuffix(".npy"), opened.enter_context(archive.open(name))) for name in sorted(archive.namelist())]
-            longest = max((array.shape[0] for array in found if array.shape), default=0)
-            yield from _records([array for array in found if array.shape and array.shape[0] == longest])
+            before = 0
+            for arrays in _sets(found):
+                yield from _records(arrays, before)
+                before += arrays[0].shape[0]
     except Unreadable:
         raise
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as fault:
@@ -60,7 +66,16 @@ def archive_records(file: BinaryIO) -> Iterator[Record]:
 def array_records(file: BinaryIO) -> Iterator[Record]:
     """Rows of an .npy file."""
     found = _opened("array", file)
-    yield from _records([found] if found.shape else [])
+    yield from _records([found] if found.shape else [], 0)
+
+
+def _sets(found: list[Array]) -> list[list[Array]]:
+    by_length: dict[int, list[Array]] = {}
+    for array in found:
+        if array.shape:
+            by_length.setdefault(array.shape[0], []).append(array)
+    longest, *others = [by_length[length] for length in sorted(by_length, reverse=True)] or [[]]
+    return [longest, *(arrays for arrays in others if arrays[0].shape[0] >= LEAST_ROWS and (len(arrays) > 1 or len(arrays[0].shape) > 1))]
 
 
 def _opened(name: str, source: IO[bytes]) -> Array:
@@ -90,7 +105,7 @@ def _by_rows(array: Array) -> Array:
     return Array(array.name, BytesIO(by_columns.tobytes(order="C")), array.dtype, array.shape)
 
 
-def _records(arrays: list[Array]) -> Iterator[Record]:
+def _records(arrays: list[Array], before: int) -> Iterator[Record]:
     if not arrays or not arrays[0].shape[0]:
         raise Unreadable("there are no rows in it")
     row_bytes = sum(array.row_bytes for array in arrays)
@@ -104,7 +119,7 @@ def _records(arrays: list[Array]) -> Iterator[Record]:
             part.pop("game")
         near = _symmetric(part, size) if size else _hashes([_rounded(rows) for rows in part.values()])
         for place, (exact, nearly) in enumerate(zip(_hashes(list(part.values())), near, strict=True)):
-            yield Record(exact, nearly, start + place, 0)
+            yield Record(exact, nearly, before + start + place, 0)
     for array in arrays:
         if array.source.read(1):
             raise Unreadable(f"{array.name} goes on behind its last row")

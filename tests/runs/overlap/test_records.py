@@ -138,6 +138,18 @@ def test_rows_of_any_arrays_are_compared(tmp_path: Path) -> None:
     assert made(tmp_path / _new(tmp_path), "npy", ("a.npy", single.getvalue()))[0].records == 10
 
 
+def test_every_set_of_an_archive_is_compared_and_what_is_about_the_file_is_not(tmp_path: Path) -> None:
+    random = np.random.default_rng(7)
+    held_out = random.random((150, 6))
+    about = {"classes": np.array([f"class {number}" for number in range(120)]), "mean": np.full((6,), 0.5), "std": np.full((6,), 0.25)}
+    training = {"x_train": random.random((400, 6)), "y_train": np.arange(400), "x_test": held_out, "y_test": np.arange(150)}
+    holdout = {"x": held_out[:130], "y": np.arange(130)}
+    assert counts(met(tmp_path, ("all.npz", _npz(training | about)), ("h.npz", _npz(holdout | about)))) == (130, 0)
+    kept = {name: training[name] for name in ("x_train", "y_train")}
+    assert counts(met(tmp_path / _new(tmp_path), ("all.npz", _npz(kept | about)), ("h.npz", _npz(holdout | about)))) == (0, 0)
+
+
+
 def test_a_file_of_another_kind_is_one_record(tmp_path: Path) -> None:
     contents, one = made(tmp_path, "one", ("weights.bin", b"\x00\x01" * 1000), ("more.bin", b"\x02"))
     _, other = made(tmp_path, "other", ("renamed.dat", b"\x00\x01" * 1000))
