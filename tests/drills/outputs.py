@@ -1,18 +1,19 @@
-"""Large outputs beside everything else, and a collector that is killed: `python tests/drills/outputs.py`.
+"""Large outputs beside everything else, and a collector that is killed: `python tests/drills/outputs.py [megabytes]`.
 
-A whole installation under `manage.py up`. While 300 MB of one run are collected, another run is cancelled; then the collecting worker is
+A whole installation under `manage.py up`. While 300 MB (or as many as are asked for) of one run are collected, another run is cancelled; then the collecting worker is
 killed with SIGKILL between two files. Every run ends once, every file is whole, and the figures are printed. About a minute.
 """
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from tests.installation import Installation, wait_until
 
-FILES, MEGABYTES = 60, 5
+FILES, MEGABYTES = 60, 300
 WRITES = b"""
 import hashlib, json, os, time
 params = json.load(open(os.environ["LABSITE_JOB"]))["params"]
@@ -25,7 +26,8 @@ print("done")
 """
 
 
-def main() -> None:
+def main(megabytes: int) -> None:
+    files = {"files": FILES, "megabytes": -(-megabytes // FILES)}
     began = time.monotonic()
     with Installation() as labsite:
         # Django reads its settings when it is first imported: after the installation has its folders.
@@ -39,7 +41,7 @@ def main() -> None:
 
         other = labsite.ask("runs", {**ground.request, "parameters": {"seconds": 300}})
         wait_until(lambda: labsite.ask(f"runs/{other['id']}")["status"] == "running", "a run at work")
-        large = labsite.ask("runs", {**ground.request, "parameters": {"files": FILES, "megabytes": MEGABYTES}})
+        large = labsite.ask("runs", {**ground.request, "parameters": files})
         wait_until(lambda: ground.kept(large) >= 1, "the first file of the other")
         asked = time.monotonic()
         labsite.ask(f"runs/{other['id']}/cancel", {"reason": "a drill"})
@@ -50,11 +52,11 @@ def main() -> None:
         assert stopped < 10, f"a cancel took {stopped:.1f} s while outputs were collected"
         ended(labsite, large)
         print(
-            f"{time.monotonic() - began:5.1f} s  {FILES * MEGABYTES} MB collected; a cancel beside it ended the processes after "
+            f"{time.monotonic() - began:5.1f} s  {FILES * files['megabytes']} MB collected; a cancel beside it ended the processes after "
             f"{stopped:.1f} s and was final after {said:.1f} s"
         )
 
-        large = labsite.ask("runs", {**ground.request, "parameters": {"files": FILES, "megabytes": MEGABYTES}})
+        large = labsite.ask("runs", {**ground.request, "parameters": files})
         wait_until(lambda: ground.kept(large) >= 3, "three files", seconds=90)
         for pid in labsite.programs("work collect"):
             os.kill(pid, signal.SIGKILL)
@@ -81,4 +83,4 @@ def ended(labsite: Installation, run: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     assert Path("manage.py").exists(), "start it in the checkout"
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else MEGABYTES)
