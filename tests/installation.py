@@ -120,7 +120,7 @@ def wait_until(holds: Callable[[], object], what: str, seconds: float = 60, ever
     """Ask, every so many seconds, until the answer is true; the answer. An API that does not answer just now counts as not yet."""
     deadline = time.monotonic() + seconds
     while True:
-        with suppress(urllib.error.URLError, ConnectionError):
+        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
             if found := holds():
                 return found
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"

@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.error import URLError
 
 import pytest
 
@@ -47,12 +46,12 @@ def port(log: Path, environment: dict[str, str]) -> Iterator[int]:
             env=environment, stdout=written, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{number}/livez", timeout=5).close()
                 break
-            except URLError:
+            except OSError:  # refused; or taken up, and not answered before the first worker is there
                 assert time.monotonic() < deadline, "the web server does not answer"
                 time.sleep(0.1)
         yield number

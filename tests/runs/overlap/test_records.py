@@ -149,7 +149,6 @@ def test_every_set_of_an_archive_is_compared_and_what_is_about_the_file_is_not(t
     assert counts(met(tmp_path / _new(tmp_path), ("all.npz", _npz(kept | about)), ("h.npz", _npz(holdout | about)))) == (0, 0)
 
 
-
 def test_a_file_of_another_kind_is_one_record(tmp_path: Path) -> None:
     contents, one = made(tmp_path, "one", ("weights.bin", b"\x00\x01" * 1000), ("more.bin", b"\x02"))
     _, other = made(tmp_path, "other", ("renamed.dat", b"\x00\x01" * 1000))
