@@ -44,7 +44,7 @@ def site_stop() -> str:
 
 
 def site_bars(policy: PolicyDocument) -> str:
-    """Why this policy may not act now, whatever it has decided: a stop, or what rules forbid that hold since. Sweeps that are launched already go on."""
+    """Why this policy may not act now, whatever it has decided: a stop, or what rules forbid that hold since then. Sweeps under way go on."""
     rules = rules_that_hold()
     forbidden = forbidden_words(rules.document, policy) if rules is not None else []
     return site_stop() or (f"{forbidden[0]} (site rules, version {rules.number})." if rules and forbidden else "")

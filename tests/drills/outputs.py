@@ -1,7 +1,7 @@
 """Large outputs beside everything else, and a collector that is killed: `python tests/drills/outputs.py [megabytes]`.
 
-A whole installation under `manage.py up`. While 300 MB (or as many as are asked for) of one run are collected, another run is cancelled; then the collecting worker is
-killed with SIGKILL between two files. Every run ends once, every file is whole, and the figures are printed. About a minute.
+A whole installation under `manage.py up`. While 300 MB (or as many as are asked for) of one run are collected, another run is cancelled; then the
+collecting worker is killed with SIGKILL between two files. Every run ends once, every file is whole, and the figures are printed. About a minute.
 """
 
 import os
