@@ -185,6 +185,14 @@ def standing_delegation(actor: Actor) -> Delegation | None:
     return row if _rights_of(Actor.of(row.giver), here).allows(P.APPROVE, Kind.APPROVAL) else None
 
 
+def rights_questions(user_id: uuid.UUID, workspace_id: uuid.UUID) -> list[kept_query.Question]:
+    """What `rights_of` asks about a person who acts by themselves, for one who asks for more in the same round trip."""
+    return [
+        kept_query.Question(_granted, (), {"workspace": workspace_id, "user": user_id}),
+        kept_query.Question(_narrowed, (), {"user": user_id}),
+    ]
+
+
 def _rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
     """Read an actor's rights from the grants, anew each time: a change holds from the very next request. Wants the workspace's scope open."""
     user = actor.user
@@ -194,12 +202,7 @@ def _rights_of(actor: Actor, workspace_id: uuid.UUID) -> Rights:
         return NONE
     if actor.run_id is not None:
         return NONE  # a run token writes to its own run through routes that say so, and holds no right besides
-    granted, narrow = kept_query.ask_together(
-        [
-            kept_query.Question(_granted, (), {"workspace": workspace_id, "user": user.pk}),
-            kept_query.Question(_narrowed, (), {"user": user.pk}),
-        ]
-    )
+    granted, narrow = kept_query.ask_together(rights_questions(user.pk, workspace_id))
     by_group: dict[int, set[Permission]] = {}
     names: dict[str, int] = {}
     for group_id, name, codename in granted:

@@ -72,7 +72,8 @@ def limits_and_accounts(unit: str, moment: datetime) -> tuple[Limits, dict[str, 
 
 
 def limits_of(unit: str) -> Limits:
-    return _limits(kept_query.rows(Limit, unit=str(unit)))
+    [rows] = kept_query.ask_together([limits_question(unit)])
+    return _limits(rows)
 
 
 def _limits(rows: list[Limit]) -> Limits:
@@ -122,7 +123,18 @@ def _ledger(key: Any) -> "QuerySet[Workspace]":
 
 def locked(unit: str, window: str, starts_at: datetime) -> Accounts | None:
     """The accounts of the window that starts then, or None where none was opened."""
-    return _by_window(kept_query.ask(_accounts, unit=unit, window=window, starts_at=starts_at)).get(window)
+    [found] = kept_query.ask_together([accounts_of(unit, window, starts_at)])
+    return _by_window(found).get(window)
+
+
+def accounts_of(unit: str, window: str, starts_at: datetime) -> kept_query.Question:
+    """What `locked` asks, for one who asks for more in the same round trip."""
+    return kept_query.Question(_accounts, (), {"unit": unit, "window": window, "starts_at": starts_at})
+
+
+def limits_question(unit: str) -> kept_query.Question:
+    """What `limits_of` asks, for one who asks for more in the same round trip."""
+    return kept_query.question(Limit, unit=str(unit))
 
 
 def locked_at(unit: str, moment: datetime) -> dict[str, Accounts]:

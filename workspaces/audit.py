@@ -175,7 +175,7 @@ def command(
                 raise scope.ScopeError("What a share grant opened can be read, not written.")
             command_id = ids.uuid7()
             try:
-                with transaction.atomic(durable=True):
+                with transaction.atomic(durable=True), kept_query.asking_ahead():
                     was_archived = _tell_command(command_id, workspace_id)
                     check(actor, workspace_id, needs=needs, kind=kind, by_system=by_system, is_open=bool(public_reason))
                     if was_archived and not in_archive:

@@ -5,7 +5,9 @@ which `Key("name")` stands for every value that differs from one request to the 
 """
 
 import uuid
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -121,10 +123,27 @@ class Question:
     keys: Mapping[str, Any]
 
 
-def ask_together(questions: Sequence[Question]) -> list[list[Any]]:
+_answers: ContextVar[dict[Hashable, list[Any]] | None] = ContextVar("answers to what was asked ahead", default=None)
+
+
+@contextmanager
+def asking_ahead() -> Iterator[None]:
+    """Within, `ask_together` may ask ahead: a command is carried out inside one, and what it left unused is forgotten with it."""
+    token = _answers.set({})
+    try:
+        yield
+    finally:
+        _answers.reset(token)
+
+
+def ask_together(questions: Sequence[Question], *, ahead: Sequence[Question] = ()) -> list[list[Any]]:
     """The rows of each, as `ask` gives them, asked one after the other in one round trip: a later one sees what is there once an earlier one
-    has its locks."""
-    for question in questions:
+    has its locks.
+
+    `ahead` is asked in the same round trip for whoever in this command asks it later: the first to do so has the answer at once, the next asks
+    anew. It must be nothing that the command changes in between.
+    """
+    for question in (*questions, *ahead):
         if "<" in question.build.__qualname__:
             name = question.build.__qualname__
             raise TypeError(f"{name} is made inside another function; a kept query is built by a function of a module.")
@@ -134,15 +153,32 @@ def ask_together(questions: Sequence[Question]) -> list[list[Any]]:
             list(one.build(*one.shape, **dict(one.keys) | {name: Keys(values=one.keys[name]) for name in _several(one)}))
             for one in questions
         ]
+    answers = _answers.get()
+    if answers is None:
+        return _asked(questions, opened)
+    known = {place: answers.pop(form) for place, one in enumerate(questions) if (form := _form_of(one)) in answers} if answers else {}
+    found = _asked([*(one for place, one in enumerate(questions) if place not in known), *ahead], opened)
+    here = iter(found[: len(questions) - len(known)])
+    answers |= {_form_of(one): rows for one, rows in zip(ahead, found[len(questions) - len(known) :], strict=True)}
+    return [known[place] if place in known else next(here) for place in range(len(questions))]
+
+
+def _form_of(question: Question) -> Hashable:
+    values = ((name, tuple(value) if isinstance(value, list) else value) for name, value in question.keys.items())
+    return question.build, question.shape, frozenset(values)
+
+
+def _asked(questions: Sequence[Question], opened: scope.Scope | None) -> list[list[Any]]:
+    if not questions:
+        return []
     kept = [_kept_of(question, opened.workspace_id if opened else None) for question in questions]
+    statements = [(one.sql, one.values(question.keys)) for one, question in zip(kept, questions, strict=True)]
     found = []
-    if kept:
-        statements = [(one.sql, one.values(question.keys)) for one, question in zip(kept, questions, strict=True)]
-        with prepared.sent(statements) as cursor:
-            for place in range(len(kept)):
-                if place:
-                    cursor.nextset()
-                found.append(cursor.fetchall())
+    with prepared.sent(statements) as cursor:
+        for place in range(len(kept)):
+            if place:
+                cursor.nextset()
+            found.append(cursor.fetchall())
     return [one.rows(rows) for one, rows in zip(kept, found, strict=True)]
 
 

@@ -19,6 +19,7 @@ from workspaces.accounts import (
     Act,
     Limits,
     Side,
+    accounts_of,
     limits_and_accounts,
     limits_of,
     lock_ledger,
@@ -75,12 +76,13 @@ def settle(
     run_label: str,
     window_start: datetime | None,
     reason: str = "",
+    beside: Writes | None = None,
 ) -> int:
     """Enter what a run has spent once its end is confirmed: up to its reservation, the rest goes back, and what exceeds it is an overrun.
 
     `spent` is all that the run has spent; what was entered before in windows that have ended (`move`) is not entered again. `reserved` is what
     the run's row says; the ledger must hold the same for it, else ValueError. `window_start` is a moment of the window to charge; it is needed
-    where nothing was reserved. Returns the overrun.
+    where nothing was reserved. `beside` as in `Draft.change_together`. Returns the overrun.
     """
     _not_negative(spent)
     held = _held(event, unit, reserved, run_id, window_start)
@@ -98,7 +100,7 @@ def settle(
         if amount
     ]
     for debit, credit, amount, act in moves:
-        transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason)
+        transfer(event, debit, credit, amount, act, run_id=run_id, run_label=run_label, reason=reason, beside=beside)
     note_crossings(event, held.accounts, limits)
     return overrun
 
@@ -255,6 +257,13 @@ def _held(event: Draft, unit: str, reserved: int, run_id: uuid.UUID, window_star
         raise ValueError(f"The ledger does not hold {reserved} of {unit} for run {run_id}, but {sorted(held.values())}.")
     found = [locked(unit, *key) for key in sorted(held, key=lambda key: CALENDAR.index(Limit.Window(key[0])))]
     return _Held([accounts for accounts in found if accounts is not None], _entered(moves))
+
+
+def questions(*, unit: str, run_id: uuid.UUID, window_start: datetime | None) -> list[kept_query.Question]:
+    """What `move` and `settle` ask about a run that is promised something in the week of `window_start`, for one who asks for more in the same
+    round trip."""
+    of_week = [] if window_start is None else [accounts_of(unit, Limit.Window.WEEK, window_start)]
+    return [kept_query.Question(_moves, (), {"run_id": run_id, "unit": unit}), *of_week]
 
 
 def _moves(run_id: Any, unit: Any) -> "QuerySet[Any, Any]":

@@ -17,12 +17,14 @@ from runs.commands.run import end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
+from runs.queries.at_once import at_work
 from runs.queries.claim import is_first
+from runs.queries.hold import holds
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
-from runs.queries.start import Grounds, conditions, rooms, with_grounds
+from runs.queries.start import STARTS_BY, Grounds, conditions, rooms, with_grounds
 from runs.start import Waits
-from workspaces import ids, kept_query, kept_write, ledger, scope
-from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces import ids, kept_query, kept_write, ledger, scope, standings
+from workspaces.access import Actor, Kind, Permission, rights_of, rights_questions
 from workspaces.accounts import ledger_lock
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands import approval
@@ -67,6 +69,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     """
     if not is_first(run.pk):
         raise Refusal(f"Another dispatcher is about to start {run.name}.")
+    begins = timezone.now()
     # The engine's row is locked: its places hold until the commit.
     [event.ledger], [found], items, [pool], taken, before, [(epoch, now)] = kept_query.ask_together(
         [
@@ -77,7 +80,8 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
             kept_query.Question(_taken_beside, (), {"pool": run.pool_id}),
             kept_query.question(Attempt, run=run, order_by=("-number",), limit=1),
             kept_query.Question(_epoch_and_instant, (), {}),
-        ]
+        ],
+        ahead=_asked_later(run, begins),
     )
     if found.status != RunStatus.QUEUED or not items:
         raise Refusal(f"{found.name} is {found.get_status_display()} and waits for no pool.")
@@ -85,7 +89,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
         raise Refusal(f"{found.name} was moved to another pool this moment.")
     run, [item] = found, items
     event.changing(run, item, as_read=True)
-    _demand_start(run, pool, event.ledger)
+    _demand_start(run, pool, event.ledger, begins)
     _into_window(event, run)
     approval.void(event, subject_type="priority", subject_id=run.pk)  # it goes now: nobody needs to decide how soon
     event.about = run
@@ -150,7 +154,7 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, end
     lost = AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED
     close(event, held, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost, is_left=True)
     event.details["exit"] = {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]}
-    queue.ring("collect_attempt", subject=attempt.pk)
+    queue.ring("collect_attempt", subject=scope.current_id())  # with all that wait: many ends, one bell
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
     return run
 
@@ -213,13 +217,27 @@ def _waiting(key: Any) -> "QuerySet[Run]":
     return with_grounds(Run.objects.select_for_update(of=("self",), no_key=True).select_related("requested_by").filter(pk=key))
 
 
-def _demand_start(run: Run, pool: Pool, workspace: Workspace) -> None:
+def _asked_later(run: Run, now: datetime) -> list[kept_query.Question]:
+    """What the start rule and the ledger ask of a run that starts in the week it was admitted in. Every workspace's starts and ends go through the
+    ledger's lock one after the other, so that each round trip under it counts."""
+    promised = [unit for unit, amount in ((Unit.GPU_MS, run.reserved_gpu_ms), (Unit.API_MICROS, run.reserved_api_micros)) if amount]
+    return [
+        *rights_questions(run.requested_by_id, scope.current_id()),
+        at_work(),
+        *standings.questions(now=now, units=STARTS_BY),
+        holds(),
+        *(question for unit in promised for question in ledger.questions(unit=unit, run_id=run.pk, window_start=run.budget_window_at)),
+        approval.open_requests(subject_type="priority", subject_id=run.pk),
+    ]
+
+
+def _demand_start(run: Run, pool: Pool, workspace: Workspace, now: datetime) -> None:
     """Ask the start rule; the ledger's lock and the engine's make its counts hold."""
     rights = rights_of(Actor.of(run.requested_by), workspace.pk)
     asker = {run.requested_by_id} if rights.allows(Permission.LAUNCH_RUN, Kind.RUN) else ()
     # Without what stands against windows that have begun since: on those the ledger decides, when it moves the reservation.
-    now = replace(conditions(timezone.now(), frozenset(asker), workspace=workspace), stops=[])
-    waits = now.waits(run, Grounds.of(run), rooms([pool])[pool.pk])
+    held = replace(conditions(now, frozenset(asker), workspace=workspace), stops=[])
+    waits = held.waits(run, Grounds.of(run), rooms([pool])[pool.pk])
     if waits is not None:
         raise NotYet(waits)
 

@@ -5,20 +5,20 @@ from django.utils import timezone
 from runs import queue
 from runs.commands.attempt import close, locked
 from runs.commands.failure import Evidence
-from runs.commands.growth import grow_datasets
+from runs.commands.growth import dataset_lines, grow_datasets
 from runs.commands.harvest import LACKING, Harvest, evaluate, keep, read_samples_late
 from runs.commands.harvest_memory import note_said_reads, remember
 from runs.commands.launch import enqueue
 from runs.commands.move import move
 from runs.commands.policy_bell import ring_policies
-from runs.commands.run import end
-from runs.commands.undeclared import note_undeclared
+from runs.commands.run import asked_at_end, end
+from runs.commands.undeclared import note_undeclared, what_lines_tell
 from runs.commands.withdrawal import spread
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
 from runs.models import Attempt, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import seconds_left
-from workspaces import scope
+from workspaces import kept_query, scope
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
 from workspaces.queries.workspace import is_archived
@@ -43,6 +43,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         raise MovedOn("This attempt is not the one that its run waits for.")
     event.changing(run, as_read=True)
     event.about = run
+    kept_query.ask_together([], ahead=[what_lines_tell(run), dataset_lines(attempt), *asked_at_end(run)])
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     if attempt.status == AttemptStatus.INTERRUPTED:
         _after_interruption(event, run, attempt, harvest)

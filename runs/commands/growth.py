@@ -21,7 +21,7 @@ SHOWN = 20
 def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
     """Add each named output to the live dataset that its line names. What cannot be added is kept as an artifact and named in the event: a run
     may name a file that it did not write, or a dataset that is not here or does not grow."""
-    lines = kept_query.ask(_lines, attempt=attempt.pk)
+    [lines] = kept_query.ask_together([dataset_lines(attempt)])
     said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines}
     if not said:
         return
@@ -52,6 +52,11 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         queue.ring("check_overlap", subject=scope.current_id())
     if missed:
         event.details["not_added_to_datasets"] = missed[:SHOWN]
+
+
+def dataset_lines(attempt: Attempt) -> kept_query.Question:
+    """What `grow_datasets` asks first, for one who asks for more in the same round trip."""
+    return kept_query.Question(_lines, (), {"attempt": attempt.pk})
 
 
 def _lines(attempt: Any) -> "QuerySet[RunLine]":

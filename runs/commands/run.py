@@ -10,9 +10,10 @@ from runs.lifecycle import OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run
 from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor, Kind, Permission, Rights
-from workspaces.accounts import lock_ledger
+from workspaces.accounts import limits_question, lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands import approval
+from workspaces.kept_write import Writes
 from workspaces.models import Unit
 from workspaces.reasons import because
 from workspaces.verbs import Verb
@@ -79,6 +80,26 @@ def _why_not(run: Run) -> str:
     return ""
 
 
+def asked_at_end(run: Run) -> list[kept_query.Question]:
+    """What `end` asks first, for one who asks for more in the same round trip."""
+    charged = [unit for unit, _, _ in _charges(run)]
+    of_ledger = [ledger.questions(unit=unit, run_id=run.pk, window_start=run.budget_window_at) for unit in charged]
+    return [
+        kept_query.question(QueueItem, run=run),
+        *(question for questions in of_ledger for question in questions),
+        *(limits_question(unit) for unit in charged),
+    ]
+
+
+def _charges(run: Run) -> list[tuple[Unit, int, int]]:
+    """(unit, reserved, spent) of what the ledger has of a run."""
+    both = (
+        (Unit.GPU_MS, run.reserved_gpu_ms, run.spent_gpu_ms),
+        (Unit.API_MICROS, run.reserved_api_micros, run.spent_api_micros),
+    )
+    return [(unit, reserved, spent) for unit, reserved, spent in both if reserved or spent]
+
+
 def end(
     event: Draft,
     *,
@@ -97,15 +118,11 @@ def end(
         event.deleting(item)
         item.delete()
     charged_at = max((moment for moment in (run.budget_window_at, run.started_at) if moment is not None), default=None)
-    overrun = {}
-    for unit, reserved, spent in (
-        (Unit.GPU_MS, run.reserved_gpu_ms, run.spent_gpu_ms),
-        (Unit.API_MICROS, run.reserved_api_micros, run.spent_api_micros),
-    ):
-        if reserved or spent:
-            overrun[unit.value] = ledger.settle(
-                event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name, window_start=charged_at
-            )
+    overrun, writes = {}, Writes()
+    for unit, reserved, spent in _charges(run):
+        overrun[unit.value] = ledger.settle(
+            event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name, window_start=charged_at, beside=writes
+        )  # fmt: skip
     if any(overrun.values()):  # the alarm: the event of this end is about that, and home says it (workspaces.queries.overrun)
         event.verb = Verb.RUN_OVERRAN
         event.details["overrun"] = {unit: amount for unit, amount in overrun.items() if amount}
@@ -113,8 +130,9 @@ def end(
     before = RunStatus(run.status)
     move(
         event, run, status, reason_code=reason_code, reason=(reason or run.reason)[:1000], reserved_gpu_ms=0, reserved_api_micros=0,
-        ended_at=timezone.now(),
+        ended_at=timezone.now(), beside=writes,
     )  # fmt: skip
+    writes.send()
     file_failure(event, run=run, status=status, reason_code=reason_code, reason=reason, evidence=evidence)
     if tells:
         tell_run_ended(run, before=before)

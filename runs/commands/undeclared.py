@@ -71,9 +71,14 @@ def note_undeclared(event: Draft, run: Run) -> list[UndeclaredInput]:
     return kept
 
 
+def what_lines_tell(run: Run) -> kept_query.Question:
+    """What `note_undeclared` asks first, for one who asks for more in the same round trip."""
+    return kept_query.Question(_lines, (), {"run": run.pk})
+
+
 def _said(run: Run) -> list[Said]:
     """What the lines of all its attempts tell, each thing but once; one query, at the end of every run."""
-    return [_of(kind, dict(zip(NAMES, values, strict=True))) for kind, *values in kept_query.ask(_lines, run=run.pk)]
+    return [_of(kind, dict(zip(NAMES, values, strict=True))) for kind, *values in kept_query.ask_together([what_lines_tell(run)])[0]]
 
 
 def _lines(run: Any) -> "QuerySet[Any, Any]":

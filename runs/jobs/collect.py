@@ -23,6 +23,7 @@ from runs.error_lines import TAIL_BYTES, error_lines
 from runs.jobs import lanes, lease
 from runs.jobs.job import job
 from runs.jobs.keeper import Keeper, TurnOver
+from runs.jobs.rest import Rest
 from runs.jobs.samples import samples_files
 from runs.lifecycle import AttemptStatus
 from runs.models import Attempt, KeptFile, RunLine, Watch
@@ -50,13 +51,17 @@ MOST_MEMORY_LINES = MOST_OF_A_RUN + 1  # one more than become entries, so that i
 MAX_TRIES = 50  # tries without a file kept, whatever ended them: a worker that dies of it each time
 
 
-@job
+REST = Rest(0.1)  # runs end by the dozen
+
+
+@partial(job, rest=REST)
 def collect_attempt(actor: Actor, subject: uuid.UUID) -> None:
     """Collect what one ended attempt left; rung for the workspace, what each of them left that nobody collects just now."""
     workspace_id = scope.current_id()
     named, kept = kept_query.ask_together([_asked(_collecting, subject), _asked(_kept_back, subject)])
     for attempt_id, engine_id in named or kept or list(collecting().values_list("pk", "pool__engine")):
         lanes.put(lanes.Work.COLLECT, engine_id, attempt_id, partial(_collect_one, actor, workspace_id, attempt_id))
+    REST.earn()
 
 
 def _collect_one(actor: Actor, workspace_id: uuid.UUID, key: uuid.UUID) -> None:

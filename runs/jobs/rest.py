@@ -1,4 +1,4 @@
-"""A rest between looks that found nothing to do, so that bells rung by the dozen are heard as one."""
+"""A rest between looks, so that bells rung by the dozen are heard as one."""
 
 import time
 

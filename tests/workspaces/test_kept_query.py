@@ -83,3 +83,25 @@ def test_a_related_manager_finds_nothing_in_the_whole_workspace() -> None:
         version = make_dataset_version(owner)
         with pytest.raises(TypeError, match="whole workspace"):
             version.dataset.versions.find(version.public_id)
+
+
+def test_what_was_asked_ahead_is_answered_once_and_only_where_it_was_asked(django_assert_num_queries: Any) -> None:
+    workspace, owner = make_workspace(region="local")
+    table, plain = kept_query.Question(_named, (), {"slug": "table"}), kept_query.question(Dataset, slug="other")
+    with scope.open_workspace(workspace.pk):
+        version = make_dataset_version(owner)
+        with kept_query.asking_ahead():
+            with django_assert_num_queries(1):
+                [none] = kept_query.ask_together([plain], ahead=[table])
+                [rows] = kept_query.ask_together([table])
+            assert (none, rows) == ([], [version.dataset])
+            with django_assert_num_queries(1):
+                assert kept_query.ask(_named, slug="table") == rows, "the next one asks anew"
+            kept_query.ask_together([], ahead=[table])
+            with django_assert_num_queries(1):
+                assert kept_query.ask_together([plain, table, table]) == [[], rows, rows], "what was not asked ahead is asked beside it"
+            with django_assert_num_queries(1):
+                assert kept_query.ask(_named, slug="no such") == []
+            kept_query.ask_together([], ahead=[table])
+        with django_assert_num_queries(1):
+            assert kept_query.ask(_named, slug="table") == rows, "nothing is left behind by a command"
