@@ -65,6 +65,17 @@ def is_eligible(facts: Sequence[Fact]) -> bool:
     return bool(facts) and all(fact.verdict is Verdict.PASS for fact in facts)
 
 
+# Told by itself in a while: data that is being read for comparing, a run that is about to end.
+TOLD_SOON = frozenset({"overlap", "contamination", "site_contamination", "run"})
+
+
+def may_be_told_soon(facts: Iterable[Fact]) -> bool:
+    """Is all that is in the way something that nobody can tell yet, and that is told without anybody's doing? What wants more games, or a score that
+    nobody has asked for, is not."""
+    lacking = [fact for fact in facts if fact.verdict is not Verdict.PASS]
+    return bool(lacking) and all(fact.verdict is Verdict.UNKNOWN and fact.key in TOLD_SOON for fact in lacking)
+
+
 def in_the_way(facts: Iterable[Fact]) -> list[str]:
     """A sentence for each check that does not pass, what fails first."""
     lacking = sorted((fact for fact in facts if fact.verdict is not Verdict.PASS), key=lambda fact: fact.verdict is Verdict.UNKNOWN)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from runs.checks.candidate import Candidate, candidate_of
 from runs.checks.eligibility import facts_of
 from runs.checks.gate import gate_of, reviewers_wanted, shut_now
-from runs.eligibility import Fact, Verdict, in_the_way, is_eligible
+from runs.eligibility import Fact, in_the_way, is_eligible, may_be_told_soon
 from runs.models import Artifact, Decision, Promotion
 from runs.queries.reading import read_back
 from runs.statement import Promoted, Rested, policy, statement
@@ -31,7 +31,7 @@ SUBJECT = "promotion"  # what an approval's subject is called
 
 
 class NotToldYet(Refusal):  # as its base
-    """No check fails, and one or more cannot be told yet, as where data is still held against a holdout."""
+    """All that is in the way is told by itself soon, as where data is still held against a holdout."""
 
 
 def propose_promotion(
@@ -71,8 +71,7 @@ def _propose(
     candidate = candidate_of(artifact, name, read=read)
     facts = facts_of(candidate)
     if not is_eligible(facts):
-        is_told = any(fact.verdict is Verdict.FAIL for fact in facts)
-        raise (Refusal if is_told else NotToldYet)(*in_the_way(facts))
+        raise (NotToldYet if may_be_told_soon(facts) else Refusal)(*in_the_way(facts))
     content = content_of(candidate, facts) | _gate_content(decision, gate_of(decision) if decision else [])
     promotion = Promotion(
         id=id or ids.uuid7(),

@@ -17,7 +17,7 @@ from runs.commands.memory import Said, write_policy_memory
 from runs.commands.promotion import NotToldYet, propose_promotion
 from runs.commands.question import ask_question
 from runs.commands.sweep import create_sweep
-from runs.eligibility import Verdict
+from runs.eligibility import may_be_told_soon
 from runs.expressions.answered import answered
 from runs.expressions.worker import Asking
 from runs.jobs.apart import apart
@@ -86,7 +86,7 @@ def _may_yet_be_told(decided: Decided, cause: Cause, now: datetime) -> bool:
     """Is it only that the gate cannot tell yet, as where data is still held against a holdout? Then the cause is asked about again, for a while."""
     if decided.outcome is not Outcome.BARRED or cause.at is None or now - cause.at > PATIENCE:
         return False
-    return not any(fact.verdict is Verdict.FAIL for fact in decided.checks)
+    return may_be_told_soon(decided.checks)
 
 
 def carry_out(actor: Actor, decision: Decision) -> None:
