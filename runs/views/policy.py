@@ -12,7 +12,7 @@ from django.urls import reverse
 from runs.commands.decision import decide_now
 from runs.commands.policy import create_policy, pause_policy, propose_version, resume_policy, retire_policy
 from runs.forms.policy import PolicyForm, VersionForm
-from runs.forms.policy_editor import edited, opened
+from runs.forms.policy_editor import BOTH, edited, opened
 from runs.models import Decision, Policy, PolicyVersion
 from runs.policy.catalogue import catalogue
 from runs.policy.changes import changes, lines_of
@@ -88,6 +88,7 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
     it only redraws the editor; without any of them it proposes."""
     found = Policy.objects.find(policy, "benchmark")
     reasons: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     status, seen = 200, None
     if request.method == "POST":
         editor = edited(request.POST.dict(), partial(standing_faults, found))
@@ -99,11 +100,15 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
         if is_check or is_look:
             form.fields["reason"].required = False
         status = 200 if is_look else 422
-        if is_look or editor.is_conflict:
+        if is_look:
             pass
-        elif form.is_valid() and is_check:
+        elif editor.is_conflict or not form.is_valid():
+            # Said where the page is looked at next: fields with their faults may stand far below.
+            told = (BOTH,) if editor.is_conflict else _told(form)
+            unread, reasons = (told, ()) if is_check else ((), told)
+        elif is_check:
             status, seen = 200, preview(found, form.cleaned_data["document"], most=MOST_WAITED_FOR)
-        elif form.is_valid():
+        else:
             try:
                 version = propose_version(actor=request.actor, policy=found, **form.cleaned_data)
             except Refusal as refusal:
@@ -122,6 +127,7 @@ def policy_propose(request: PageRequest, policy: str) -> HttpResponseBase:
         "editor": editor,
         "seen": seen,
         "reasons": reasons,
+        "unread": unread,
         "names": names_here(),
         "catalogue": catalogue(),
         "starters": sorted(STARTERS),
@@ -195,6 +201,15 @@ def policy_retire(request: PageRequest, policy: str) -> HttpResponseBase:
 def decision(request: PageRequest, decision: str) -> HttpResponseBase:
     found = Decision.objects.find(decision, "policy", "version__proposed_by", "version__decided_by")
     return render(request, "runs/decision.html", {"page": decision_page(found), "decision": found})
+
+
+def _told(form: VersionForm) -> tuple[str, ...]:
+    """What is wrong with each field, the field named where it is not the document."""
+    return tuple(
+        str(fault) if name == "document" else f"{form.fields[name].label}: {fault}"
+        for name, found in form.errors.items()
+        for fault in found
+    )
 
 
 def _first(policy: Policy, starter: str) -> Any:
