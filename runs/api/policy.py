@@ -109,6 +109,8 @@ class DecisionOut(DecisionRow):
 
 
 class ChangedOut(Schema):
+    """`chosen_then` and `chosen_now`: where they differ, in words what each would launch, what the other would not first; the first five."""
+
     decision_id: str
     number: int
     outcome_then: str
@@ -117,6 +119,8 @@ class ChangedOut(Schema):
     launches_now: int
     words_then: str
     words_now: str
+    chosen_then: list[str]
+    chosen_now: list[str]
 
 
 class PreviewOut(Schema):

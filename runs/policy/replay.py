@@ -11,6 +11,7 @@ from typing import Any
 from runs.policy.decide import Decided, Outcome, decide
 from runs.policy.document import Policy
 from runs.policy.facts import Facts, facts_from
+from runs.policy.told_apart import told_apart
 from workspaces.units import gpu_time, plural
 
 
@@ -35,6 +36,7 @@ class Difference:
     now: Decided
 
     def as_json(self) -> dict[str, Any]:
+        chosen_then, chosen_now = told_apart(_chosen(self.kept), self.now.chosen)
         return {
             "decision_id": self.kept.id,
             "number": self.kept.number,
@@ -44,6 +46,8 @@ class Difference:
             "launches_now": len(self.now.chosen),
             "words_then": self.kept.words,
             "words_now": self.now.words,
+            "chosen_then": chosen_then,
+            "chosen_now": chosen_now,
         }
 
 
@@ -147,5 +151,8 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _is_same(kept: Kept, now: Decided) -> bool:
-    chosen = [entry["parameters"] for entry in kept.candidates if entry["is_chosen"]]
-    return (kept.outcome, chosen) == (now.outcome.value, now.chosen)
+    return (kept.outcome, _chosen(kept)) == (now.outcome.value, now.chosen)
+
+
+def _chosen(kept: Kept) -> list[dict[str, Any]]:
+    return [entry["parameters"] for entry in kept.candidates if entry["is_chosen"]]
