@@ -18,6 +18,7 @@ SAID = (
     "facts",
     "gate",
     "decision",
+    "simulation",
     "parameters",
     "limits",
     "benchmark",
@@ -64,8 +65,9 @@ def cost_words(content: Any) -> str:
     return "" if cost is None else units.money(cost, str(_object(content, "pool").get("currency", "")))
 
 
-def facts_of(content: dict[str, Any], isolation: dict[str, str]) -> list[Fact]:
-    """Everything of the content but certificate and parameters. `isolation`: the words of each way to keep attempts apart."""
+def facts_of(content: dict[str, Any], isolation: dict[str, str], subject: str = "") -> list[Fact]:
+    """Everything of the content but what a page draws by itself. `isolation`: the words of each way to keep attempts apart. `subject`: the kind of
+    what is asked about, which the page names first."""
     found = [
         *_limits(content),
         *_named(content, "benchmark", "contract", "contract version"),
@@ -81,7 +83,7 @@ def facts_of(content: dict[str, Any], isolation: dict[str, str]) -> list[Fact]:
         found.append(Fact("Seed", _text(content["seed"])))
     found += _pool(_object(content, "pool"), isolation)
     return found + [
-        Fact(_label(key), _text(value)) for key, value in sorted(content.items()) if key not in SAID and value not in (None, "")
+        Fact(_label(key), _text(value)) for key, value in sorted(content.items()) if key not in (*SAID, subject) and value not in (None, "")
     ]
 
 

@@ -117,7 +117,7 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         approval=approval,
         title=title_of(approval),
         checks=checks_of(content),
-        facts=facts_of(content, dict(Pool.Isolation.choices)),
+        facts=facts_of(content, dict(Pool.Isolation.choices), approval.subject_type),
         parameters=parameters_of(content, _schema(content)),
         votes=votes,
         why_not=why,
