@@ -24,6 +24,7 @@ from runs.queries.lineage import Node
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
+from runs.queries.policy_use import acted
 from runs.queries.scoreboard import FINITE, best_first, scores_under
 from runs.queries.site_rules import site_facts
 from workspaces import ids, scope
@@ -103,7 +104,7 @@ def request_of(policy: Policy, datasets: list[dict[str, str]], artifacts: list[d
 
 
 def _history(version: PolicyVersion, week_starts: datetime) -> dict[str, Any]:
-    own = Decision.objects.filter(version=version, outcome=Outcome.ACTS)
+    own = acted(version)
     last = own.order_by("-number").first()
     runs = Run.objects.filter(sweep__decision__policy=version.policy_id)
     is_open = ~Q(status__in=sorted(TERMINAL))

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ from runs.policy.memory import LEAST, why_aside
 from runs.policy.replay import Kept, in_words, replay, unasked
 from runs.policy.site import rule_words
 from runs.queries.policy_names import standing_faults
+from runs.queries.policy_use import UNUSED, Use, uses_of
 from runs.queries.site_rules import rules_that_hold
 from workspaces import kept_query
 from workspaces.checklist import fact_checks
@@ -52,6 +53,7 @@ class PolicyRow:
     waiting: PolicyVersion | None
     last: Decision | None
     trouble: str
+    use: Use = UNUSED
 
     @property
     def brief(self) -> str:
@@ -62,6 +64,8 @@ class PolicyRow:
     def state(self) -> str:
         if self.policy.status != Policy.Status.ACTIVE:
             return str(self.policy.status)
+        if self.acting and self.use.is_up:
+            return "used up"
         return "acting" if self.acting else "proposed" if self.waiting else "idle"
 
 
@@ -81,6 +85,12 @@ def policy_rows(limit: int = 200) -> list[PolicyRow]:
         _row(policy, versions.get((policy.pk, "active")), versions.get((policy.pk, "proposed")), decided.get(policy.pk, []))
         for policy in policies
     ]
+
+
+def with_use(rows: list[PolicyRow]) -> list[PolicyRow]:
+    """The same with what they have used of their limits, and what waits of them: in one round trip."""
+    uses = uses_of({row.policy.pk: row.acting for row in rows}) if rows else {}
+    return [replace(row, use=uses[row.policy.pk]) for row in rows]
 
 
 Standing = tuple[uuid.UUID, str]  # a policy, and what its version is: active or proposed
@@ -156,7 +166,7 @@ def policy_page(policy: Policy) -> PolicyPage:
     standing = standing_versions([policy])
     acting, waiting = standing.get((policy.pk, "active")), standing.get((policy.pk, "proposed"))
     sums = next(iter(kept_query.ask(_used, policy=policy.pk)), {"used": 0, "count": 0, "open": 0})
-    row = _row(policy, acting, waiting, kept_query.ask(_newest, policy=policy.pk))
+    [row] = with_use([_row(policy, acting, waiting, kept_query.ask(_newest, policy=policy.pk))])
     shown = acting or waiting
     rules = rules_that_hold() if shown else None
     return PolicyPage(

@@ -18,7 +18,16 @@ from runs.policy.catalogue import catalogue
 from runs.policy.changes import changes, lines_of
 from runs.policy.decide import Outcome
 from runs.policy.starters import STARTERS
-from runs.queries.policy import MOST_WAITED_FOR, STANDS_STILL_DAYS, decision_page, page_of_decisions, policy_page, policy_rows, preview
+from runs.queries.policy import (
+    MOST_WAITED_FOR,
+    STANDS_STILL_DAYS,
+    decision_page,
+    page_of_decisions,
+    policy_page,
+    policy_rows,
+    preview,
+    with_use,
+)
 from runs.queries.policy_names import names_here, standing_faults
 from runs.views.once import OnceForm, form_key, id_of
 from workspaces.audit import Refusal
@@ -42,7 +51,7 @@ HANDS = {
 
 
 def policy_list(request: PageRequest) -> HttpResponseBase:
-    return render(request, "runs/policy_list.html", {"rows": policy_rows(), "still_days": STANDS_STILL_DAYS})
+    return render(request, "runs/policy_list.html", {"rows": with_use(policy_rows()), "still_days": STANDS_STILL_DAYS})
 
 
 def policy(request: PageRequest, policy: str) -> HttpResponseBase:
