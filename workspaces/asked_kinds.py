@@ -24,6 +24,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class AsOfNow:
+    """What would be asked at this moment: `content_hash` is what a vote is held against, `content` what it is told by."""
+
+    content_hash: str
+    content: Content
+
+
+@dataclass(frozen=True, slots=True)
 class AskedKind:
     """`name` is the subject type of its requests, `days` for how long one waits where the workspace says nothing else.
 
@@ -31,7 +39,8 @@ class AskedKind:
     and carries it out. `end` is a piece of a command: what becomes of the subject when its request ends without a decision; it gets the event,
     the request, the status that it ended in, and why in words. `choices`: of a question, which answers there are, none for one's own words; its
     `decide` takes an `answer` too. None: it is approved or refused. `without_rule`: what holds where the workspace has no rule for this kind, so
-    that nobody is asked.
+    that nobody is asked. `now` finds anew what `decide` holds the request against, so that its page can say before anybody decides that it is not
+    what was asked any more; it writes nothing, and answers None where there is nothing to find.
     """
 
     name: str
@@ -44,6 +53,7 @@ class AskedKind:
     days: int = 7
     choices: Callable[[Content], list[str]] | None = None
     without_rule: str = ""
+    now: Callable[[Any], AsOfNow | None] | None = None
 
 
 @functools.cache

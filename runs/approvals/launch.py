@@ -3,9 +3,12 @@
 from typing import Any
 
 from runs.commands.approval import decide_launch, end_launch
-from workspaces.asked_kinds import AskedKind, Content, Evidence
+from runs.models import Run
+from runs.queries.frozen import thaw
+from workspaces.asked_kinds import AskedKind, AsOfNow, Content, Evidence
 from workspaces.asked_words import cost_words
 from workspaces.checklist import checks
+from workspaces.models import Approval
 
 
 def evidence(content: Content) -> Evidence:
@@ -20,6 +23,14 @@ def page(key: Any, content: Content) -> tuple[str, ...]:
     return ("run", key.hex)
 
 
+def now(approval: Approval) -> AsOfNow | None:
+    run = Run.objects.filter(pk=approval.subject_id).first()
+    if run is None:
+        return None
+    prepared = thaw(run)
+    return AsOfNow(prepared.content_hash, prepared.frozen)
+
+
 KIND = AskedKind(
     name="run",
     one="launch above a limit",
@@ -28,5 +39,6 @@ KIND = AskedKind(
     decide=decide_launch,
     end=end_launch,
     page=page,
+    now=now,
     days=30,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.commands.queue import decide_priority, end_priority
+from runs.commands.queue import as_of_now, decide_priority, end_priority
 from workspaces.asked_kinds import AskedKind, Content, Evidence
 
 
@@ -23,4 +23,5 @@ KIND = AskedKind(
     decide=decide_priority,
     end=end_priority,
     page=page,
+    now=as_of_now,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.commands.promotion import SUBJECT, decide_promotion, end_promotion
+from runs.commands.promotion import SUBJECT, as_of_now, decide_promotion, end_promotion
 from workspaces.asked_kinds import AskedKind, Content, Evidence
 from workspaces.checklist import fact_checks
 
@@ -22,4 +22,13 @@ def page(key: Any, content: Content) -> tuple[str, ...]:
     return ("promotion", key.hex)
 
 
-KIND = AskedKind(name=SUBJECT, one="promotion", many="Promotions", evidence=evidence, decide=decide_promotion, end=end_promotion, page=page)
+KIND = AskedKind(
+    name=SUBJECT,
+    one="promotion",
+    many="Promotions",
+    evidence=evidence,
+    decide=decide_promotion,
+    end=end_promotion,
+    page=page,
+    now=as_of_now,
+)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.commands.question import SUBJECT, decide_question, end_question
+from runs.commands.question import SUBJECT, as_of_now, decide_question, end_question
 from workspaces.asked_kinds import AskedKind, Content, Evidence
 
 
@@ -29,5 +29,6 @@ KIND = AskedKind(
     decide=decide_question,
     end=end_question,
     page=page,
+    now=as_of_now,
     choices=choices,
 )

@@ -19,6 +19,7 @@ from runs.statement import Promoted, Rested, policy, statement
 from workspaces import dsse, ids
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
+from workspaces.asked_kinds import AsOfNow
 from workspaces.audit import Draft, Refusal, command, row_hash
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
@@ -28,6 +29,7 @@ from workspaces.verbs import Verb
 
 Status = Promotion.Status
 SUBJECT = "promotion"  # what an approval's subject is called
+WITH = ("artifact__blob", "artifact__run__contract", "evaluation", "requested_by")
 
 
 class NotToldYet(Refusal):  # as its base
@@ -253,6 +255,16 @@ def _found_anew(promotion: Promotion, read: str | None, decision: Decision | Non
     return _Found(candidate, facts, _gate_content(decision, gate) | content_of(candidate, facts), shut)  # the gate's changes are told first
 
 
+def as_of_now(approval: Approval) -> AsOfNow | None:
+    """What would be asked at this moment, for whoever looks before deciding; writes nothing. What takes long is left to the decision: the file is
+    taken as whole, and the gate of a policy as it was."""
+    promotion = Promotion.objects.select_related(*WITH).filter(pk=approval.subject_id).first()
+    if promotion is None:
+        return None
+    found = _found_anew(promotion, promotion.artifact.blob.sha256, decision_behind(approval), [])
+    return AsOfNow(digest(found.content), found.content)
+
+
 def decision_behind(approval: Approval) -> Decision | None:
     """The policy's decision that put forward what is asked; None where a person did."""
     key = approval.content.get("decision") if isinstance(approval.content, dict) else None
@@ -298,7 +310,7 @@ def _promote(event: Draft, promotion: Promotion, asked: Approval, found: _Found,
 
 
 def _locked(promotion_id: uuid.UUID) -> Promotion:
-    rows = Promotion.objects.select_related("artifact__blob", "artifact__run__contract", "evaluation", "requested_by")
+    rows = Promotion.objects.select_related(*WITH)
     return rows.select_for_update(no_key=True, of=("self",)).get(pk=promotion_id)
 
 

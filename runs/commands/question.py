@@ -10,6 +10,7 @@ from runs.commands.policy_bell import ring_policies
 from runs.models import Decision, Policy
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
+from workspaces.asked_kinds import AsOfNow
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
@@ -99,6 +100,15 @@ def content_of(decision: Decision, policy: Policy) -> dict[str, Any]:
         "asked_under": f"version {decision.version.number}, {'which acts' if acts else 'which acts no more'}",
         "asked_about": f"{decision.cause_type} {decision.cause_label}"[:300],
     }
+
+
+def as_of_now(approval: Approval) -> AsOfNow | None:
+    """What would be asked at this moment, for whoever looks before answering."""
+    decision = Decision.objects.select_related("policy", "version").filter(pk=approval.subject_id).first()
+    if decision is None:
+        return None
+    now = content_of(decision, decision.policy)
+    return AsOfNow(digest(now), now)
 
 
 def end_question(event: Draft, asked: Approval, status: str, reason: str) -> None:

@@ -6,6 +6,7 @@ from runs.models import QueueHold, QueueItem, Run
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
+from workspaces.asked_kinds import AsOfNow
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
@@ -89,9 +90,8 @@ def decide_priority(
     run = Run.objects.select_for_update(no_key=True).get(pk=asked.subject_id)
     item = QueueItem.objects.select_for_update(no_key=True).filter(run=run).first()
     event.details["run"] = run.name
-    waits = run.status == RunStatus.QUEUED and item is not None
     priority = int(asked.content["priority"])
-    now = _content(run, priority, workspace.priority_limit) if waits else {"waits_in_the_queue": False}
+    now = _content_now(run, item, priority, workspace.priority_limit)
     status = requests.record_vote(
         event,
         approval=asked,
@@ -140,6 +140,22 @@ def _set(event: Draft, run: Run, item: QueueItem, priority: int) -> None:
     event.change(run, priority=priority)
     event.change(item, priority=priority)
     queue.ring("dispatch_run", subject=scope.current_id())
+
+
+def as_of_now(approval: Approval) -> AsOfNow | None:
+    """What would be asked at this moment, for whoever looks before deciding."""
+    run = Run.objects.filter(pk=approval.subject_id).first()
+    if run is None or "priority" not in approval.content:
+        return None
+    workspace = Workspace.objects.get(pk=scope.current_id())
+    item = QueueItem.objects.filter(run=run).first()
+    now = _content_now(run, item, int(approval.content["priority"]), workspace.priority_limit)
+    return AsOfNow(digest(now), now)
+
+
+def _content_now(run: Run, item: QueueItem | None, priority: int, limit: int) -> dict[str, str | int]:
+    waits = run.status == RunStatus.QUEUED and item is not None
+    return _content(run, priority, limit) if waits else {"waits_in_the_queue": False}
 
 
 def _content(run: Run, priority: int, limit: int) -> dict[str, str | int]:

@@ -187,7 +187,12 @@ def test_what_changed_is_said_where_a_request_is_void(laboratory: Laboratory) ->
     with laboratory.opened():
         approver = make_member(laboratory.workspace, Role.APPROVER, "anna")
         run, approval = held(laboratory)
+        address = f"/workspaces/lab/approvals/{approval.public_id}/"
+        assert 'value="approve"' in client_of(approver).get(address).content.decode()
         set_run(actor=laboratory.owner, run=run, seed=12345)
+        page = client_of(approver).get(address).content.decode()
+        assert ("This is not what was asked any more" in page, ", is 12345." in page) == (True, True), "said before anybody decides"
+        assert ('value="approve"' in page, 'value="refuse"' in page) == (False, True)
         post(approver, approval, decision="approve")
         approval.refresh_from_db()
         run.refresh_from_db()

@@ -17,13 +17,13 @@ from runs.commands.approval import decide_approval, expire_approval
 from runs.commands.promotion import withdraw_promotion
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Fact, Verdict
-from runs.models import Artifact, Promotion, Run
+from runs.models import Artifact, Promotion
 from runs.queries.promotion import find_standing, told
 from runs.queries.reading import read_back
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
-from tests.factories_pages import copy_runs, score_runs
-from tests.factories_promotions import add_input, add_unsaid, check_overlaps, make_candidate, propose, score_of, write_licence
+from tests.factories_pages import score_runs
+from tests.factories_promotions import add_input, add_unsaid, check_overlaps, judge, make_candidate, propose, score_of, write_licence
 from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces import store
@@ -299,19 +299,11 @@ def test_the_file_changed_between_proposal_and_decision(laboratory: Laboratory, 
         assert (promotion.status, promotion.statement) == ("refused", None)
 
 
-def judged(laboratory: Laboratory, artifact: Artifact, value: float) -> Run:
-    """A run that has measured the artifact."""
-    judge = make_candidate(laboratory, content=str(value).encode()).run
-    run = copy_runs(actor=laboratory.owner, pattern=judge, count=1, kind="evaluate", statuses=("succeeded",))[0]
-    score_runs(actor=laboratory.owner, scores={run: (value, 0.01)}, subject_artifact=artifact)
-    return run
-
-
 def test_what_was_measured_last_counts_not_the_best_of_several(laboratory: Laboratory) -> None:
     with laboratory.opened():
         artifact = make_candidate(laboratory, value=0.9)
         for value in (0.95, 0.7):
-            judged(laboratory, artifact, value)
+            judge(laboratory, artifact, value)
         found = facts(artifact)["score"]
         assert (found.observed, found.words.partition("measured by ")[2][:4]) == ("accuracy 0.700 ± 0.010", "run-")
 
@@ -320,10 +312,10 @@ def test_a_score_that_rests_on_something_withdrawn_is_neither_bar_nor_hurdle(lab
     with laboratory.opened():
         champion = promote(laboratory, approver, make_candidate(laboratory, value=0.8)).artifact
         challenger = make_candidate(laboratory, value=0.85, content=b"two")
-        judges = [judged(laboratory, champion, 0.99), judged(laboratory, challenger, 0.1)]
+        judges = [judge(laboratory, champion, 0.99), judge(laboratory, challenger, 0.1)]
         assert facts(challenger)["comparison"].verdict is Verdict.FAIL
-        for judge in judges:
-            node, label = find_subject("run", judge.public_id)
+        for one in judges:
+            node, label = find_subject("run", one.public_id)
             withdraw(actor=laboratory.owner, subject=node, label=label, reason="It measured on training data.")
         found = facts(challenger)
         assert (found["score"].observed, found["withdrawn"].verdict) == ("accuracy 0.850 ± 0.010", Verdict.PASS)

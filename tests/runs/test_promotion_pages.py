@@ -9,7 +9,7 @@ from runs.models import Artifact, Promotion
 from tests.factories import make_member
 from tests.factories_pages import HOSTILE, client_of
 from tests.factories_people import bearer, make_token
-from tests.factories_promotions import change_licence, make_candidate, propose
+from tests.factories_promotions import change_licence, judge, make_candidate, propose
 from tests.factories_runs import Laboratory, make_laboratory
 from workspaces.access import Actor
 from workspaces.models import Approval
@@ -151,3 +151,30 @@ def test_a_token_of_the_approver_cannot_ask_for_their_own_word(laboratory: Labor
         f"{W}/approvals/{approval.public_id}/decide/", {"decision": "approve", "seen_hash": approval.content_hash}
     )
     assert answer.status_code == 409
+
+
+def test_what_was_measured_anew_is_said_before_anybody_decides(laboratory: Laboratory, approver: Actor) -> None:
+    artifact = candidate(laboratory, value=0.9)
+    with laboratory.opened():
+        _, approval = propose(laboratory.owner, artifact)
+    address = f"{W}/approvals/{approval.public_id}/"
+    page = client_of(approver).get(address).content.decode()
+    assert 'value="approve"' in page
+    assert "This is not what was asked any more" not in page
+    with laboratory.opened():
+        run = judge(laboratory, artifact, 0.6)
+    for actor, way_out, word in ((approver, "refuse it", 'value="refuse"'), (laboratory.owner, "withdraw it", ">Withdraw</button>")):
+        page = client_of(actor).get(address).content.decode()
+        assert "This is not what was asked any more" in page.partition("What exactly is asked")[0]
+        assert "Facts, Measured, observed: was accuracy 0.900 ± 0.010, is accuracy 0.600 ± 0.010." in page
+        assert f"measured by {run.name}" in page
+        assert "evidence" not in page.partition("What exactly is asked")[0], "the words name what the links lead to"
+        assert (way_out in page, word in page) == (True, True)
+        assert ('value="approve"' in page, 'value="alone"' in page) == (False, False)
+    client_of(approver).post(f"{address}decide/", {"decision": "approve", "seen_hash": approval.content_hash})
+    with laboratory.opened():
+        approval.refresh_from_db()
+        assert (approval.status, "was accuracy 0.900 ± 0.010" in approval.end_reason) == ("void", True), (
+            "the page told what the decision finds"
+        )
+    assert "This is not what was asked any more" not in client_of(approver).get(address).content.decode(), "it has ended"

@@ -4,7 +4,7 @@ from typing import Any
 
 from workspaces.asked_kinds import AskedKind, Content, Evidence
 from workspaces.commands.limit import SUBJECT
-from workspaces.commands.limit_raise import decide_raise, end_raise
+from workspaces.commands.limit_raise import as_of_now, decide_raise, end_raise
 
 
 def evidence(content: Content) -> Evidence:
@@ -25,5 +25,6 @@ KIND = AskedKind(
     decide=decide_raise,
     end=end_raise,
     page=page,
+    now=as_of_now,
     without_rule="whoever manages budgets raises and removes limits at once",
 )

@@ -12,12 +12,11 @@ from django.utils import timezone
 
 from workspaces import kept_query, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
-from workspaces.asked_words import what_changed
 from workspaces.audit import Draft, Refusal
 from workspaces.canonical import digest, plain
 from workspaces.commands.notification import notify, settle_request
 from workspaces.models import Approval, ApprovalVote, Notification, User
-from workspaces.queries.approval import title_of
+from workspaces.queries.approval import changed_since, title_of
 from workspaces.queries.approval_rule import STRICTNESS, reaches, rule_of
 from workspaces.queries.decider import approvers_of, delegations_at, why_not, why_not_alone
 from workspaces.queries.member import people
@@ -131,9 +130,9 @@ def record_vote(
         check_alone(approval, actor, approves=approves, reason=comment)
     else:
         check_word(approval, actor, approves=approves)
-    if approval.content_hash != current_hash:
+    changed = changed_since(approval, current_hash, content_now)
+    if changed is not None:
         event.verb = Verb.APPROVAL_VOIDED
-        changed = what_changed(approval.content, content_now) if content_now is not None else []
         event.reason = " ".join(["What was asked has changed since.", *changed])[:1000]
         _close(event, approval, Status.VOID, event.reason)
         return Status.VOID

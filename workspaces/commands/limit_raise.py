@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from workspaces.access import Actor, Kind, Permission
 from workspaces.accounts import lock_ledger
+from workspaces.asked_kinds import AsOfNow
 from workspaces.audit import Draft, Refusal, command
 from workspaces.canonical import digest
 from workspaces.commands import approval as requests
@@ -99,7 +100,7 @@ def decide_raise(
         requests.demand_still(asked.requested_by, Permission.MANAGE_BUDGET, Kind.BUDGET, "change limits")
     limit = _locked(asked.subject_id)
     wanted = asked.content["wanted"]
-    now = _exactly(limit, wanted["amount"], wanted["thresholds"]) if limit is not None else {"amount_now": None}
+    now = _wanted_now(limit, wanted)
     status = requests.record_vote(
         event,
         approval=asked,
@@ -139,8 +140,20 @@ def content_of(limit: Limit, amount: int | None, marks: list[int] | None) -> dic
     }
 
 
+def as_of_now(approval: Approval) -> AsOfNow | None:
+    """What would be asked at this moment, for whoever looks before deciding."""
+    if "wanted" not in approval.content:
+        return None
+    now = _wanted_now(Limit.objects.filter(pk=approval.subject_id).first(), approval.content["wanted"])
+    return AsOfNow(digest(now), {"wanted": now})
+
+
 def end_raise(event: Draft, asked: Approval, status: str, reason: str) -> None:
     """The limit stays as it is."""
+
+
+def _wanted_now(limit: Limit | None, wanted: dict[str, Any]) -> dict[str, Any]:
+    return _exactly(limit, wanted["amount"], wanted["thresholds"]) if limit is not None else {"amount_now": None}
 
 
 def _exactly(limit: Limit, amount: int | None, marks: list[int] | None) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, Rights, rights_of
-from workspaces.asked_kinds import choices_of, page_of
-from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of
+from workspaces.asked_kinds import asked_kinds, choices_of, page_of
+from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of, what_changed
 from workspaces.checklist import checks, fact_checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalComment, ApprovalVote, Delegation, Pool
 from workspaces.queries.approval_rule import Rule, roles_reached
@@ -33,6 +33,7 @@ class Asked:
     """One request as its page shows it. `checks` go into a checklist; `why_not` says why this reader cannot decide, empty where they can.
 
     `demands`: how many must approve, and of which role. `may_break`: the glass, being an owner whose word as usual does not do.
+    `is_stale`: what was asked has changed since, so that an approval would make it void; `since` says what.
     """
 
     approval: Approval
@@ -52,6 +53,8 @@ class Asked:
     may_write: bool = False
     may_refuse: bool = False
     choices: list[str] | None = None
+    is_stale: bool = False
+    since: list[str] = field(default_factory=list)
 
     @property
     def is_question(self) -> bool:
@@ -59,8 +62,12 @@ class Asked:
         return self.choices is not None
 
     @property
+    def is_as_asked(self) -> bool:
+        return not self.is_stale
+
+    @property
     def may_approve(self) -> bool:
-        return self.is_open and not self.why_not
+        return self.is_open and not self.why_not and not self.is_stale
 
     @property
     def changes(self) -> list[str]:
@@ -105,6 +112,21 @@ def votes_on(approval: Approval) -> list[ApprovalVote]:
     return list(ApprovalVote.objects.filter(approval=approval).select_related("person", "behalf").order_by("created_at", "pk"))
 
 
+def changed_since(approval: Approval, content_hash: str, content: Any) -> list[str] | None:
+    """What of a request is another thing now, in sentences; None where it is what was asked. `content_hash` is that of what would be asked now, its
+    `content` may be None where there are no words for it."""
+    if approval.content_hash == content_hash:
+        return None
+    return what_changed(approval.content, content) if content is not None else []
+
+
+def _since(approval: Approval) -> list[str] | None:
+    """As whoever decides would find it; None too where the kind cannot tell before."""
+    kind = asked_kinds().get(approval.subject_type)
+    now = kind.now(approval) if kind is not None and kind.now is not None and isinstance(approval.content, dict) else None
+    return changed_since(approval, now.content_hash, now.content) if now is not None else None
+
+
 def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     """One request with its votes and what the reader may do about it."""
     votes = votes_on(approval)
@@ -113,6 +135,7 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     why = why_not(approval, actor, rights) if is_open else ""
     names = _names(approval, actor) if is_open else []
     is_own = is_open and actor.is_user(approval.requested_by_id)
+    since = _since(approval) if is_open else None
     return Asked(
         approval=approval,
         title=title_of(approval),
@@ -126,11 +149,13 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         demands=Rule(approval.subject_type, approval.quorum, approval.role).words,
         talk=talk_on(approval),
         names=names,
-        may_break=is_open and not why_not_alone(approval, actor, rights),
+        may_break=is_open and since is None and not why_not_alone(approval, actor, rights),
         is_own=is_own,
         may_refuse=is_open and not (why and why_not(approval, actor, rights, approves=False)),
         may_write=is_open and (is_own or rights.allows(Permission.APPROVE, Kind.APPROVAL)),
         choices=choices_of(approval.subject_type, approval.content),
+        is_stale=since is not None,
+        since=since or [],
     )
 
 
