@@ -6,7 +6,9 @@ Everything here was named by a run: a path may be taken, a benchmark unknown, a 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
+from runs.commands.promotion import void_measured
 from runs.models import Artifact, Evaluation, Run, RunLine
 from runs.pools.events import Score
 from runs.queries.contract_facts import not_kept
@@ -101,7 +103,7 @@ def keep(event: Draft, run: Run, entries: Iterable[Collected], *, attempt_number
 
 def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Mapping[str, SamplesFile]) -> None:
     """Record the scores that a run reported on benchmarks of this workspace, under the contract version that it was launched with. The last
-    word on a metric counts, however its benchmark was spelled."""
+    word on a metric counts, however its benchmark was spelled. What waits for a decision upon an older measurement of the same artifact is void."""
     scores = list(scores)
     if not scores:
         return
@@ -115,7 +117,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
             latest[benchmark.pk, score.metric] = (benchmark, score)
     unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
     left_out: dict[str, dict[str, str]] = {}
-    read = _measured_by(run)
+    read, measured = _measured_by(run), set[UUID]()
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
         if benchmark.pk not in contracts:
@@ -134,6 +136,9 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
             **_samples_of(run, score.samples_file, samples_files),
         )  # fmt: skip
         event.created(evaluation)
+        if evaluation.subject_artifact_id is not None:
+            measured.add(evaluation.subject_artifact_id)
+    void_measured(event, measured)
     if unknown:
         event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
     for kind, named in left_out.items():

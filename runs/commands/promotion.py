@@ -25,6 +25,7 @@ from workspaces.canonical import digest
 from workspaces.commands import approval as requests
 from workspaces.models import Approval, User
 from workspaces.queries.requester import makers_behind
+from workspaces.units import number
 from workspaces.verbs import Verb
 
 Status = Promotion.Status
@@ -192,6 +193,24 @@ def withdraw_promotion(event: Draft, *, actor: Actor, promotion: Promotion, reas
     event.change(promotion, status=Status.WITHDRAWN, ended_at=timezone.now(), end_reason=event.reason)
     requests.void(event, subject_type=SUBJECT, subject_id=promotion.pk)
     return promotion
+
+
+def void_measured(event: Draft, artifacts: set[uuid.UUID]) -> None:
+    """What waits for a decision upon a measurement of one of these artifacts in whose place a newer one counts: its request is void, whoever asked is
+    told, and it may be put forward again. The caller holds the ledger's lock and has recorded the measurement."""
+    waiting = Promotion.objects.filter(artifact__in=artifacts, status=Status.PROPOSED).order_by("pk") if artifacts else ()
+    for promotion in waiting:
+        promotion = _locked(promotion.pk)
+        then, now = promotion.evaluation, candidate_of(promotion.artifact, promotion.name).score
+        if then is None or now is None or now.pk == then.pk:
+            continue
+        scores = (
+            f"{now.metric} {number(now.value, now.standard_error)}, and it was put forward upon {number(then.value, then.standard_error)}"
+        )
+        reason = f"{now.run.name} has measured it anew: {scores}. It can be put forward again, as it is measured now."
+        requests.void(event, subject_type=SUBJECT, subject_id=promotion.pk, reason=reason)
+        end_proposal(event, promotion.pk, reason)
+        event.details.setdefault("promotions_void", []).append(promotion.label)
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------

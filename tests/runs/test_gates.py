@@ -307,9 +307,9 @@ def test_a_gate_that_shuts_before_the_reviewer_decides_makes_the_request_void(la
     with laboratory.opened():
         approved(laboratory, promotes(HOLDOUT, {"check": "reviewer_approval"}), slug="put-forward")
         candidate = make_candidate(laboratory, content=b"the candidate")
-    judged(laboratory, candidate, rows=[(1.0, 0.8)] * 40)
+    judged(laboratory, candidate, rows=[(1.0 if number < 35 else 0.0, 0.8) for number in range(40)])
     bell(laboratory)
-    judged(laboratory, candidate, rows=[(0.0, 0.8)] * 40)
+    judged(laboratory, champion, rows=[(1.0, 0.8)] * 40)
     with laboratory.opened():
         asked = Approval.objects.get(status="pending", subject_type="promotion")
         decide_approval(actor=approver(laboratory), approval=asked, approves=True, seen_hash=asked.content_hash)
@@ -319,6 +319,34 @@ def test_a_gate_that_shuts_before_the_reviewer_decides_makes_the_request_void(la
         assert (refused.status, "No step back on the holdout" in refused.end_reason) == ("refused", True)
         told = Notification.objects.filter(cause=Notification.Cause.APPROVAL_DECIDED, subject_id=asked.pk).latest("created_at")
         assert "Gate, No step back on the holdout, verdict: was pass, is fail." in told.words
+
+
+def test_what_is_measured_anew_is_asked_no_more_and_the_policy_puts_it_forward_again_by_the_new_score(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        approved(laboratory, promotes({"check": "reviewer_approval"}), slug="put-forward")
+        candidate = make_candidate(laboratory)
+        other, asked_other = propose(laboratory.owner, make_candidate(laboratory, content=b"another"), "other")
+    judged(laboratory, candidate, rows=[(1.0, 0.5)] * 4)
+    bell(laboratory)
+    with laboratory.opened():
+        first = Approval.objects.get(status="pending", subject_type="promotion", subject_label__startswith="champion")
+    again = judged(laboratory, candidate, rows=[(1.0, 0.5)] * 3 + [(0.0, 0.5)])
+    with laboratory.opened():
+        first.refresh_from_db()
+        promotion = Promotion.objects.get(pk=first.subject_id)
+        assert first.status == "void", "before anybody has pressed anything"
+        assert f"{again.run.name} has measured it anew: accuracy 0.75" in first.end_reason
+        assert (promotion.end_reason, promotion.decided_by) == (first.end_reason, None)
+        told = Notification.objects.get(cause=Notification.Cause.APPROVAL_DECIDED, subject_id=first.pk)
+        assert (told.person_id, told.words) == (first.requested_by_id, first.end_reason)
+        other.refresh_from_db()
+        asked_other.refresh_from_db()
+        assert (other.status, asked_other.status) == ("proposed", "pending"), "of another artifact"
+    bell(laboratory)
+    with laboratory.opened():
+        second = Approval.objects.get(status="pending", subject_type="promotion", subject_label__startswith="champion")
+        assert "accuracy 0.75" in next(fact["observed"] for fact in second.content["facts"] if fact["key"] == "score")
+        assert [row.status for row in Decision.objects.order_by("number")] == ["done", "done"]
 
 
 def test_what_a_reviewer_refused_is_not_put_forward_again_and_whoever_may_no_longer_decide_counts_for_nothing(

@@ -185,11 +185,11 @@ def expire(event: Draft, approval: Approval) -> None:
     _end(event, approval, Status.EXPIRED)
 
 
-def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID) -> None:
-    """End the open requests about a subject that has changed or ended."""
+def void(event: Draft, *, subject_type: str, subject_id: uuid.UUID, reason: str = "") -> None:
+    """End the open requests about a subject that has changed or ended; `reason` says why where the event's own is another."""
     [found] = kept_query.ask_together([open_requests(subject_type=subject_type, subject_id=subject_id)])
     for approval in found:
-        _end(event, approval, Status.VOID)
+        _end(event, approval, Status.VOID, reason)
 
 
 def open_requests(*, subject_type: str, subject_id: uuid.UUID) -> kept_query.Question:
@@ -227,7 +227,7 @@ def _close(event: Draft, approval: Approval, status: Status, reason: str = "") -
         subject_id=approval.pk,
         label=title_of(approval),
         outcome=status,
-        words=event.reason or reason,
+        words=reason or event.reason,
     )
 
 
