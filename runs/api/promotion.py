@@ -51,6 +51,9 @@ class PromotionOut(Schema):
     id: str
     uuid: UUID
     status: str = Field(description="proposed, promoted, refused, withdrawn or superseded.")
+    undecided: str = Field(
+        description="Void, expired or withdrawn where its request ended so and nobody refused it, although the status is refused; else empty."
+    )
     suspended: str = Field(description="Why nobody should rest on it for now although it stands; empty where that is not so.")
     number: int
     name: str
@@ -224,6 +227,7 @@ def _out(request: ApiRequest, row: Told, approval: str | None) -> dict[str, Any]
         "id": promotion.public_id,
         "uuid": promotion.pk,
         "suspended": row.suspended,
+        "undecided": row.undecided,
         "artifact": shape_artifact(request, promotion.artifact),
         "evaluation_id": promotion.evaluation.public_id if promotion.evaluation else None,
         "supersedes_id": promotion.supersedes.public_id if promotion.supersedes else None,

@@ -1,5 +1,6 @@
 """Promotions: the list, one with the answer that it gives, what stands under a name."""
 
+import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +18,18 @@ from workspaces.queries.paging import Page, newest_first
 from workspaces.units import plural
 
 Status = Promotion.Status
+UNDECIDED = (Approval.Status.VOID, Approval.Status.EXPIRED, Approval.Status.WITHDRAWN)
 RELATED = ("artifact__blob", "artifact__run", "evaluation__contract__benchmark", "requested_by", "decided_by", "supersedes__artifact")
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A promotion, and why it is suspended although it stands; empty where it is not."""
+    """A promotion, and why it is suspended although it stands; empty where it is not. `undecided`: in what its request ended where no person
+    decided on it (void, expired, withdrawn), which its status calls refused; else empty."""
 
     promotion: Promotion
     suspended: str = ""
+    undecided: str = ""
 
     @property
     def may_be_rested_on(self) -> bool:
@@ -33,7 +37,7 @@ class Told:
 
     @property
     def state(self) -> str:
-        return "suspended" if self.suspended else str(self.promotion.status)
+        return "suspended" if self.suspended else self.undecided or str(self.promotion.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,16 @@ class PromotionPage:
     decision: str
 
 
-def page_of_promotions(*, name: str = "", status: str = "", cursor: str = "", size: int = 50) -> Page[Told]:
-    """Promotions, newest first; of one name or status where asked. Raises BadCursor."""
+def page_of_promotions(*, name: str = "", status: str = "", by_person: bool | None = None, cursor: str = "", size: int = 50) -> Page[Told]:
+    """Promotions, newest first; of one name or status where asked, and only those that a person has decided on, or none of them. Raises
+    BadCursor."""
     rows = _rows()
     if name:
         rows = rows.filter(name=ids.same_name(name))
     if status:
         rows = rows.filter(status=status)
+    if by_person is not None:
+        rows = rows.filter(decided_by__isnull=not by_person)
     page = newest_first(rows, cursor=cursor, size=size)
     return Page(told(page.items), page.next)
 
@@ -126,10 +133,19 @@ def find_standing(name: str) -> Promotion:
 
 
 def told(promotions: "Collection[Promotion] | QuerySet[Promotion]") -> list[Told]:
-    """Each with why it is suspended; two queries however many there are."""
+    """Each with why it is suspended, or in what its request ended undecided; three queries however many there are."""
     rows = list(promotions)
     why = suspended({row.artifact_id for row in rows if row.status == Status.PROMOTED})
-    return [Told(row, why.get(row.artifact_id, "") if row.status == Status.PROMOTED else "") for row in rows]
+    ended = _ended([row.pk for row in rows if row.status == Status.REFUSED and row.decided_by_id is None])
+    return [Told(row, why.get(row.artifact_id, "") if row.status == Status.PROMOTED else "", ended.get(row.pk, "")) for row in rows]
+
+
+def _ended(undecided: list[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """In what the last request about each of these ended."""
+    if not undecided:
+        return {}
+    rows = Approval.objects.filter(subject_type="promotion", subject_id__in=undecided).order_by("created_at")
+    return {subject: status for subject, status in rows.values_list("subject_id", "status") if status in UNDECIDED}
 
 
 def _rows() -> "QuerySet[Promotion]":

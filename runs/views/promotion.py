@@ -28,20 +28,25 @@ from workspaces.queries.paging import BadCursor
 from workspaces.text import is_storable
 from workspaces.views.form_page import form_page
 
+UNDECIDED = "undecided"  # of those that are kept as refused: void, expired, or asked for no more
+
 
 def promotion_list(request: PageRequest) -> HttpResponseBase:
     status = request.GET.get("status", "")
-    status = status if status in Promotion.Status.values else ""
+    status = status if status in (*Promotion.Status.values, UNDECIDED) else ""
+    refused = Promotion.Status.REFUSED
+    by_person = {refused: True, UNDECIDED: False}.get(status)
+    kept = refused if status == UNDECIDED else status
     try:
-        page = page_of_promotions(status=status, cursor=request.GET.get("after", "")[:300])
+        page = page_of_promotions(status=kept, by_person=by_person, cursor=request.GET.get("after", "")[:300])
     except BadCursor:
-        page = page_of_promotions(status=status)
+        page = page_of_promotions(status=kept, by_person=by_person)
     context = {
         "rows": page.items,
         "next_cursor": page.next or "",
         "standing": standing_promotions(),
         "status": status,
-        "statuses": [("", "All"), *Promotion.Status.choices],
+        "statuses": [("", "All"), *Promotion.Status.choices, (UNDECIDED, "ended undecided")],
     }
     return render(request, "runs/promotion_list.html", context)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from runs.checks.eligibility import CHECKS
-from runs.commands.approval import decide_approval
+from runs.commands.approval import decide_approval, expire_approval, withdraw_approval
 from runs.commands.promotion import withdraw_promotion
 from runs.models import Artifact, Promotion
 from tests.factories import make_member
@@ -178,3 +178,31 @@ def test_what_was_measured_anew_is_said_before_anybody_decides(laboratory: Labor
             "the page told what the decision finds"
         )
     assert "This is not what was asked any more" not in client_of(approver).get(address).content.decode(), "it has ended"
+
+
+def test_what_nobody_refused_is_not_called_refused(laboratory: Laboratory, approver: Actor) -> None:
+    """Kept as refused, all four of them; the pages say what became of each."""
+    made = [candidate(laboratory, value=0.9, content=text) for text in (b"void", b"late", b"unwanted", b"bad")]
+    with laboratory.opened():
+        asked = [propose(laboratory.owner, artifact) for artifact in made]
+        judge(laboratory, made[0], 0.6)
+        decide_approval(actor=approver, approval=asked[0][1], approves=True, seen_hash=asked[0][1].content_hash)
+        expire_approval(actor=Actor.system(job_id="test"), approval=asked[1][1])
+        withdraw_approval(actor=laboratory.owner, approval=asked[2][1], reason="A better one comes.")
+        decide_approval(actor=approver, approval=asked[3][1], approves=False, comment="Too few.", seen_hash=asked[3][1].content_hash)
+    client = client_of(laboratory.owner)
+    words = ("became void", "nobody decided in time on", "is asked for no more", "was refused")
+    for (promotion, _), said in zip(asked, words, strict=True):
+        page = client.get(f"{W}/promotions/{promotion.public_id}/").content.decode()
+        answer = page.partition("<h1>")[2].partition("</h1>")[0]
+        assert [word in answer for word in words] == [word == said for word in words]
+    page = client.get(f"{W}/promotions/{asked[0][0].public_id}/").content.decode()
+    assert "It is not what was put forward any more." in page, "and why"
+    listed = client.get(f"{W}/promotions/").content.decode()
+    assert [f">{state}</span>" in listed for state in ("void", "expired", "withdrawn", "refused")] == [True] * 4
+    assert [
+        client.get(f"{W}/promotions/?status={status}").content.decode().count('<th scope="row">') for status in ("refused", "undecided")
+    ] == [1, 3]
+    _, secret = make_token(laboratory.workspace, laboratory.owner, "artifact:write")
+    items = bearer(secret).get(f"{API}/promotions?status=refused").json()["items"]
+    assert sorted(one["undecided"] for one in items) == ["", "expired", "void", "withdrawn"]
