@@ -1,13 +1,13 @@
 """Who leads each benchmark and what has changed since the reader looked last; and what of it is worth promoting."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
-from runs.models import Artifact, Evaluation
+from runs.models import Artifact, Evaluation, Promotion
 from runs.queries.home_seeds import SeedLead, seed_lead
 from runs.queries.scoreboard import FINITE
 from runs.queries.standing import standing
@@ -143,25 +143,36 @@ def _of_leaders(measured: Any, makers: Any) -> "QuerySet[Artifact]":
 
 @dataclass(frozen=True, slots=True)
 class Promotable:
-    """An artifact that leads, and what it leads."""
+    """An artifact that leads, what it leads, and as what it stands promoted already."""
 
     artifact: Artifact
     boards: list[Board]
+    stands: list[Promotion] = field(default_factory=list)
 
 
 def promotable(shown: list[Board]) -> list[Promotable]:
     """Worth promoting is the checkpoint or model that a benchmark's best score rests on: the artifact that was measured, or, where the score
-    names none, those that the leading run made. Where a row of seeds leads, it is what each of its runs was scored for."""
+    names none, those that the leading run made. Where a row of seeds leads, it is what each of its runs was scored for. What stands promoted
+    already comes last."""
     led = [(board, *_rests_on(board.leader)) for board in shown if board.leader is not None]
     if not led:
         return []
     measured = {artifact for _, artifacts, _ in led for artifact in artifacts}
     makers = {run for _, _, runs in led for run in runs}
+    leading = kept_query.ask(_of_leaders, measured=[*measured], makers=[*makers])
+    stands: dict[uuid.UUID, list[Promotion]] = {}
+    for promotion in kept_query.ask(_standing, artifacts=[artifact.pk for artifact in leading]) if leading else ():
+        stands.setdefault(promotion.artifact_id, []).append(promotion)
     found: list[Promotable] = []
-    for artifact in kept_query.ask(_of_leaders, measured=[*measured], makers=[*makers]):
+    for artifact in leading:
         leads = [board for board, artifacts, runs in led if artifact.pk in artifacts or artifact.run_id in runs]
-        found.append(Promotable(artifact, leads))
-    return sorted(found, key=lambda entry: -len(entry.boards))[:PROMOTABLE_SHOWN]
+        found.append(Promotable(artifact, leads, stands.get(artifact.pk, [])))
+    return sorted(found, key=lambda entry: (bool(entry.stands), -len(entry.boards)))[:PROMOTABLE_SHOWN]
+
+
+def _standing(artifacts: Any) -> "QuerySet[Promotion]":
+    rows = Promotion.objects.filter(artifact=artifacts, status=Promotion.Status.PROMOTED)
+    return rows.only("name", "number", "artifact").order_by("name")
 
 
 def _rests_on(leader: Evaluation | SeedLead) -> tuple[tuple[uuid.UUID, ...], tuple[uuid.UUID, ...]]:

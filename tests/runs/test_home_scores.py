@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.models import Artifact, Run
+from runs.commands.approval import decide_approval
+from runs.models import Artifact, Promotion, Run
 from runs.queries.home_scores import Board, boards, promotable
+from tests.factories import make_member
 from tests.factories_pages import HOSTILE, add_artifact, client_of, copy_runs, score_runs
+from tests.factories_promotions import make_candidate, propose
 from tests.factories_registry import make_benchmark
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.commands.benchmark import publish_contract
@@ -139,6 +142,22 @@ def test_worth_promoting_is_what_the_best_score_was_measured_of(trained: tuple[L
         score_runs(actor=laboratory.owner, scores={judge: (0.9, 0.01)}, subject_artifact=made["worse-model"])
         (entry,) = promotable(boards(day_ago()))
         assert entry.artifact == made["worse-model"], "the artifact that was measured, not what the measuring run made"
+
+
+def test_what_stands_promoted_says_so_and_comes_after_what_is_new(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        champion = make_candidate(laboratory, value=0.9)
+        new = add_artifact(actor=laboratory.owner, run=champion.run, path="new.model", content=b"new", kind="model")
+        _, asked = propose(laboratory.owner, champion)
+        assert [entry.stands for entry in promotable(boards(day_ago()))] == [[], []], "it only waits"
+        approver = make_member(laboratory.workspace, "approver")
+        decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
+        (standing,) = Promotion.objects.all()
+        found = promotable(boards(day_ago()))
+        assert [(entry.artifact, entry.stands) for entry in found] == [(new, []), (champion, [standing])]
+    page = client_of(laboratory.owner).get("/workspaces/lab/").content.decode().partition("Worth promoting")[2].partition("</section>")[0]
+    assert f'stands as <a href="/workspaces/lab/promotions/{standing.public_id}/">champion</a>' in page
+    assert (f"{new.public_id}/promote/" in page, f"{champion.public_id}/promote/" in page) == (True, False)
 
 
 def test_nothing_is_worth_promoting_where_nothing_leads(laboratory: Laboratory) -> None:
