@@ -7,10 +7,12 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.apps import apps
+
+from workspaces.access import Kind
 
 Content = dict[str, Any]
 
@@ -32,6 +34,41 @@ class AsOfNow:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the workspace by URL name and argument, shown to those who may see what it is about."""
+
+    name: str
+    argument: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What stands behind a request: the policy that asked, with its decision, both empty where a person asked; and pages by the key of the content
+    that they tell of."""
+
+    policy: str = ""
+    decision: int = 0
+    policy_page: Page | None = None
+    decision_page: Page | None = None
+    pages: dict[str, Page] = field(default_factory=dict)
+
+    @classmethod
+    def of_policy(cls, slug: str, number: int, decision: str, **pages: Page) -> "Behind":
+        """`decision` is the public id of the decision with that number."""
+        of_decision = Page("decision", decision, Kind.POLICY)
+        return cls(slug, number, Page("policy", slug, Kind.POLICY), of_decision, {**pages, "put_forward_by": of_decision})
+
+    def seen(self, sees: Callable[[Kind], bool]) -> "Behind":
+        """Without the pages about kinds that the reader does not see."""
+        policy_page, decision_page = (
+            page if page is not None and sees(page.kind) else None for page in (self.policy_page, self.decision_page)
+        )
+        pages = {key: page for key, page in self.pages.items() if sees(page.kind)}
+        return replace(self, policy_page=policy_page, decision_page=decision_page, pages=pages)
+
+
+@dataclass(frozen=True, slots=True)
 class AskedKind:
     """`name` is the subject type of its requests, `days` for how long one waits where the workspace says nothing else.
 
@@ -41,6 +78,7 @@ class AskedKind:
     `decide` takes an `answer` too. None: it is approved or refused. `without_rule`: what holds where the workspace has no rule for this kind, so
     that nobody is asked. `now` finds anew what `decide` holds the request against, so that its page can say before anybody decides that it is not
     what was asked any more; it writes nothing, and answers None where there is nothing to find.
+    `behind` says which policy asked, and where things of the content have their pages.
     """
 
     name: str
@@ -54,6 +92,7 @@ class AskedKind:
     choices: Callable[[Content], list[str]] | None = None
     without_rule: str = ""
     now: Callable[[Any], AsOfNow | None] | None = None
+    behind: Callable[[Any], Behind] | None = None
 
 
 @functools.cache

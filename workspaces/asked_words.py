@@ -1,12 +1,13 @@
 """What an approver agrees to, in words with units: the content of a request as facts, its parameters beside the agent's own, its cost. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from workspaces import units
 
+NOWHERE: dict[str, tuple[str, str]] = {}
 LONGEST = 1000  # characters of a value
 SAID = (
     "asks",
@@ -65,9 +66,11 @@ def cost_words(content: Any) -> str:
     return "" if cost is None else units.money(cost, str(_object(content, "pool").get("currency", "")))
 
 
-def facts_of(content: dict[str, Any], isolation: dict[str, str], subject: str = "") -> list[Fact]:
-    """Everything of the content but what a page draws by itself. `isolation`: the words of each way to keep attempts apart. `subject`: the kind of
-    what is asked about, which the page names first."""
+def facts_of(
+    content: dict[str, Any], isolation: dict[str, str], subject: str = "", pages: Mapping[str, tuple[str, str]] = NOWHERE
+) -> list[Fact]:
+    """Everything of the content but what a page draws by itself. `isolation`: the words of each way to keep attempts apart; `subject`: the kind of
+    what is asked about, which the page names first; `pages`: by key of the content, page and slug where that is told in full."""
     found = [
         *_limits(content),
         *_named(content, "benchmark", "contract", "contract version"),
@@ -83,7 +86,9 @@ def facts_of(content: dict[str, Any], isolation: dict[str, str], subject: str = 
         found.append(Fact("Seed", _text(content["seed"])))
     found += _pool(_object(content, "pool"), isolation)
     return found + [
-        Fact(_label(key), _text(value)) for key, value in sorted(content.items()) if key not in (*SAID, subject) and value not in (None, "")
+        Fact(_label(key), _text(value), "", *pages.get(key, ("", "")))
+        for key, value in sorted(content.items())
+        if key not in (*SAID, subject) and value not in (None, "")
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from runs.commands.approval import decide_launch, end_launch
 from runs.models import Run
 from runs.queries.frozen import thaw
-from workspaces.asked_kinds import AskedKind, AsOfNow, Content, Evidence
+from workspaces.asked_kinds import AskedKind, AsOfNow, Behind, Content, Evidence
 from workspaces.asked_words import cost_words
 from workspaces.checklist import checks
 from workspaces.models import Approval
@@ -31,6 +31,14 @@ def now(approval: Approval) -> AsOfNow | None:
     return AsOfNow(prepared.content_hash, prepared.frozen)
 
 
+def behind(approval: Approval) -> Behind:
+    run = Run.objects.select_related("sweep__decision__policy").filter(pk=approval.subject_id, sweep__decision__isnull=False).first()
+    if run is None or run.sweep is None or run.sweep.decision is None:
+        return Behind()
+    decision = run.sweep.decision
+    return Behind.of_policy(decision.policy.slug, decision.number, decision.public_id)
+
+
 KIND = AskedKind(
     name="run",
     one="launch above a limit",
@@ -40,5 +48,6 @@ KIND = AskedKind(
     end=end_launch,
     page=page,
     now=now,
+    behind=behind,
     days=30,
 )

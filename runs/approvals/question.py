@@ -3,7 +3,10 @@
 from typing import Any
 
 from runs.commands.question import SUBJECT, as_of_now, decide_question, end_question
-from workspaces.asked_kinds import AskedKind, Content, Evidence
+from runs.models import Decision
+from workspaces.access import Kind
+from workspaces.asked_kinds import AskedKind, Behind, Content, Evidence, Page
+from workspaces.models import Approval
 
 
 def evidence(content: Content) -> Evidence:
@@ -21,6 +24,15 @@ def choices(content: Content) -> list[str]:
     return [str(choice) for choice in found] if isinstance(found, list) else []
 
 
+def behind(approval: Approval) -> Behind:
+    decision = Decision.objects.select_related("policy").filter(pk=approval.subject_id).first()
+    if decision is None:
+        return Behind()
+    return Behind.of_policy(
+        decision.policy.slug, decision.number, decision.public_id, policy=Page("policy", decision.policy.slug, Kind.POLICY)
+    )
+
+
 KIND = AskedKind(
     name=SUBJECT,
     one="question of a policy",
@@ -30,5 +42,6 @@ KIND = AskedKind(
     end=end_question,
     page=page,
     now=as_of_now,
+    behind=behind,
     choices=choices,
 )

@@ -289,6 +289,13 @@ def test_a_policy_asks_its_reviewers_and_what_it_puts_forward_is_promoted_by_the
     request = client_of(second).get(f"/workspaces/lab/approvals/{asked.public_id}/").content.decode()
     assert "A reviewer’s approval" in request or "A reviewer&#x27;s approval" in request
     assert "Licences allowed" in request
+    base = "/workspaces/lab"
+    said = " ".join(request.partition("<h1>")[2].partition('class="grid"')[0].split())
+    by = f'asked by policy <a href="{base}/policies/put-forward/"><bdi>put-forward</bdi></a>'
+    assert f'{by}, <a href="{base}/decisions/{decision.public_id}/">decision {decision.number}</a>, in the name of' in said
+    for address in (f"artifacts/{candidate.public_id}/", f"runs/{candidate.run.public_id}/", f"decisions/{decision.public_id}/"):
+        assert f'<a href="{base}/{address}"><bdi>' in request.partition("What exactly is asked")[2].partition("Bound to")[0]
+    assert "asked by policy <bdi>put-forward, decision" in client_of(second).get(f"{base}/approvals/").content.decode()
     with laboratory.opened():
         decide_approval(actor=second, approval=asked, approves=True, seen_hash=asked.content_hash)
         promotion.refresh_from_db()
@@ -330,7 +337,7 @@ def test_what_is_measured_anew_is_asked_no_more_and_the_policy_puts_it_forward_a
     bell(laboratory)
     with laboratory.opened():
         first = Approval.objects.get(status="pending", subject_type="promotion", subject_label__startswith="champion")
-    again = judged(laboratory, candidate, rows=[(1.0, 0.5)] * 3 + [(0.0, 0.5)])
+    again = judged(laboratory, candidate, rows=[(1.0 if number < 3 else 0.0, 0.5) for number in range(4)])
     with laboratory.opened():
         first.refresh_from_db()
         promotion = Promotion.objects.get(pk=first.subject_id)

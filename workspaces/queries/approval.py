@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, Rights, rights_of
-from workspaces.asked_kinds import asked_kinds, choices_of, page_of
+from workspaces.asked_kinds import Behind, asked_kinds, choices_of, page_of
 from workspaces.asked_words import Fact, Parameter, facts_of, parameters_of, what_changed
 from workspaces.checklist import checks, fact_checks
 from workspaces.models import Agent, AgentVersion, Approval, ApprovalComment, ApprovalVote, Delegation, Pool
@@ -33,7 +33,7 @@ class Asked:
     """One request as its page shows it. `checks` go into a checklist; `why_not` says why this reader cannot decide, empty where they can.
 
     `demands`: how many must approve, and of which role. `may_break`: the glass, being an owner whose word as usual does not do.
-    `is_stale`: what was asked has changed since, so that an approval would make it void; `since` says what.
+    `is_stale`: what was asked has changed since, so that an approval would make it void; `since` says what. `behind`: the policy that asked.
     """
 
     approval: Approval
@@ -55,6 +55,7 @@ class Asked:
     choices: list[str] | None = None
     is_stale: bool = False
     since: list[str] = field(default_factory=list)
+    behind: Behind = field(default_factory=Behind)
 
     @property
     def is_question(self) -> bool:
@@ -127,6 +128,12 @@ def _since(approval: Approval) -> list[str] | None:
     return changed_since(approval, now.content_hash, now.content) if now is not None else None
 
 
+def _behind(approval: Approval, rights: Rights) -> Behind:
+    kind = asked_kinds().get(approval.subject_type)
+    found = kind.behind(approval) if kind is not None and kind.behind is not None and isinstance(approval.content, dict) else Behind()
+    return found.seen(lambda about: rights.allows(Permission.VIEW, about))
+
+
 def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     """One request with its votes and what the reader may do about it."""
     votes = votes_on(approval)
@@ -136,11 +143,17 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
     names = _names(approval, actor) if is_open else []
     is_own = is_open and actor.is_user(approval.requested_by_id)
     since = _since(approval) if is_open else None
+    behind = _behind(approval, rights)
     return Asked(
         approval=approval,
         title=title_of(approval),
         checks=checks_of(content),
-        facts=facts_of(content, dict(Pool.Isolation.choices), approval.subject_type),
+        facts=facts_of(
+            content,
+            dict(Pool.Isolation.choices),
+            approval.subject_type,
+            {key: (page.name, page.argument) for key, page in behind.pages.items()},
+        ),
         parameters=parameters_of(content, _schema(content)),
         votes=votes,
         why_not=why,
@@ -156,6 +169,7 @@ def asked(approval: Approval, actor: Actor, rights: Rights) -> Asked:
         choices=choices_of(approval.subject_type, approval.content),
         is_stale=since is not None,
         since=since or [],
+        behind=behind,
     )
 
 
