@@ -24,7 +24,7 @@ class Link:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One check. `words` say why, with the arithmetic and the way out; `note` is what may change without the fact changing (a rank as others
-    score), so it is shown and not part of what an approver agrees to."""
+    score), so it is shown and not part of what an approver agrees to. `more` is how many things there are beside those that `evidence` names."""
 
     key: str
     name: str
@@ -34,6 +34,7 @@ class Fact:
     words: str = ""
     evidence: tuple[Link, ...] = ()
     note: str = ""
+    more: int = 0
 
     @property
     def agreed(self) -> dict[str, Any]:
@@ -46,6 +47,7 @@ class Fact:
             "required": self.required,
             "words": self.words,
             "evidence": [{"page": link.page, "argument": link.argument, "label": link.label} for link in self.evidence],
+            **({"more": self.more} if self.more else {}),
         }
 
     @property

@@ -33,6 +33,7 @@ def _fact(entry: dict[str, Any]) -> dict[str, Any]:
         "required": "",  # the words say it; beside the figure it would read as a share
         "demanded": str(entry.get("required", "")),
         "links": [link for link in entry.get("evidence", ()) if isinstance(link, dict)],
+        "more": entry.get("more", 0),
     }
 
 

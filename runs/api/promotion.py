@@ -45,6 +45,7 @@ class FactOut(Schema):
     words: str
     evidence: list[EvidenceOut]
     note: str = ""
+    more: int = Field(0, description="How many things there are beside those that the evidence names.")
 
 
 class PromotionOut(Schema):

@@ -29,15 +29,16 @@ def licences_known(candidate: Candidate) -> Fact:
         return Fact("licence", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     said_of = {f"{version.dataset.slug}@{version.number}": licence_of(version) for version in versions}
     unknown = {label: licence for label, licence in said_of.items() if not licences.is_known(licence)}
-    evidence = tuple(Link("dataset", label.partition("@")[0], label) for label in [*(unknown or said_of)][:NAMED])
+    named = [*(unknown or said_of)]
+    evidence, more = tuple(Link("dataset", label.partition("@")[0], label) for label in named[:NAMED]), max(0, len(named) - NAMED)
     if unknown:
         said = ", ".join(f"{label} ({licence[:40] or 'none given'})" for label, licence in [*unknown.items()][:NAMED])
         words = (
             f"Of {said} the licence is not known. Write its SPDX expression, such as CC-BY-4.0 or LicenseRef-our-contract, on the dataset."
         )
-        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(versions)} not known", required, words, evidence)
+        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(versions)} not known", required, words, evidence, more=more)
     found = sorted(set(said_of.values()))
-    return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence)
+    return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence, more=more)
 
 
 def egress_known(candidate: Candidate) -> Fact:
@@ -100,15 +101,14 @@ def nothing_held_out(candidate: Candidate) -> Fact:
         return Fact("overlap", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     verdicts = verdicts_of(rows)
     bad = [row for row in rows if not verdicts[row.pk].is_promotable]
-    shown = (bad or rows)[:NAMED]
+    shown, more = (bad or rows)[:NAMED], max(0, len(bad or rows) - NAMED)
     evidence = tuple(Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in shown)
     if not bad:
-        return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", evidence)
+        return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", evidence, more=more)
     words = " ".join(f"{row.dataset.slug}@{row.number} is {verdicts[row.pk].state}: {verdicts[row.pk].reason}" for row in shown)
     known = any(verdicts[row.pk].state in (State.CONTAMINATED, State.SUSPICIOUS) for row in bad)
-    return Fact(
-        "overlap", name, Verdict.FAIL if known else Verdict.UNKNOWN, f"{len(bad)} of {len(rows)} not clean", required, words, evidence
-    )
+    verdict = Verdict.FAIL if known else Verdict.UNKNOWN
+    return Fact("overlap", name, verdict, f"{len(bad)} of {len(rows)} not clean", required, words, evidence, more=more)
 
 
 def nothing_withdrawn(candidate: Candidate) -> Fact:
@@ -122,7 +122,16 @@ def nothing_withdrawn(candidate: Candidate) -> Fact:
         return Fact("withdrawn", name, Verdict.PASS, "none", required)
     evidence = tuple(Link("withdrawal", mark.public_id, mark.subject_label) for mark in list(marks.values())[:NAMED])
     words = "; ".join(f"{mark.subject_label} is withdrawn: {mark.reason}" for mark in list(marks.values())[:NAMED])
-    return Fact("withdrawn", name, Verdict.FAIL, plural(len(marks), "withdrawal", "withdrawals"), required, words, evidence)
+    return Fact(
+        "withdrawn",
+        name,
+        Verdict.FAIL,
+        plural(len(marks), "withdrawal", "withdrawals"),
+        required,
+        words,
+        evidence,
+        more=max(0, len(marks) - NAMED),
+    )
 
 
 def ran_apart(candidate: Candidate) -> Fact:

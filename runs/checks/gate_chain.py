@@ -6,8 +6,9 @@ from typing import Any
 
 from runs.checks.candidate import Candidate, made_of
 from runs.models import Promotion, Run, UndeclaredInput
+from runs.policy.check import NAMED
 from runs.policy.document import Policy
-from runs.policy.gates import CLASSES, NAMED, REVIEW
+from runs.policy.gates import CLASSES, REVIEW
 from runs.queries.lineage import Lineage, Node
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.verdict import verdicts_of

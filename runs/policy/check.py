@@ -11,6 +11,7 @@ COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NUMBER = {"type": "number"}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
 NAME = {"type": "string", "minLength": 1, "maxLength": 64}
+NAMED = 5  # things named in one sentence, or linked beside it
 
 Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
 SeenWith = tuple[bool | None, str, str, str, tuple[Link, ...]]  # and where it can be looked at
@@ -32,4 +33,6 @@ class Check:
     def __call__(self, given: dict[str, Any], facts: Facts) -> Fact:
         holds, observed, required, words, *rest = self.look(given, facts)
         verdict = Verdict.UNKNOWN if holds is None else Verdict.PASS if holds else Verdict.FAIL
-        return Fact(self.name, self.title, verdict, observed, required, words, evidence=rest[0] if rest else ())
+        links = rest[0] if rest else ()
+        more = max(0, len(links) - NAMED)
+        return Fact(self.name, self.title, verdict, observed, required, words, evidence=links[:NAMED], more=more)

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs.eligibility import Link
-from runs.policy.check import HOURS, Check, Seen, SeenWith
+from runs.policy.check import HOURS, NAMED, Check, Seen, SeenWith
 from runs.policy.facts import Facts
 from workspaces.licences import is_allowed, is_known
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
 
 REVIEW = "reviewer_approval"
-NAMED = 5  # things named in one sentence
 NOT_LOOKED = "What it was made of is not among the facts."
 TOO_MUCH = "It rests on more than can be looked at."
 CLASSES = ("public", "internal", "restricted")  # of egress, the openest first
@@ -115,7 +114,7 @@ def _reviewer_approval(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
     if refused:
         words = f"{refused[-1]['person']} refused exactly this, {bound}, on {refused[-1]['at'][:10]}."
         return False, "refused", required, words, (Link("approval", refused[-1]["approval"], "the request"),)
-    evidence = tuple(Link("approval", entry["approval"], entry["person"]) for entry in people[:NAMED])
+    evidence = tuple(Link("approval", entry["approval"], entry["person"]) for entry in people)
     if len(people) < wanted:
         words = f"{len(people) or 'Nobody'} of them has approved exactly this, {bound}."
         return None, f"{len(people)} of {wanted}", required, words, evidence
@@ -128,7 +127,7 @@ def _licence_faults(given: dict[str, Any]) -> list[str]:
 
 
 def _links(datasets: Sequence[Mapping[str, Any]]) -> tuple[Link, ...]:
-    return tuple(Link("dataset", entry["slug"], entry["label"]) for entry in datasets[:NAMED])
+    return tuple(Link("dataset", entry["slug"], entry["label"]) for entry in datasets)
 
 
 def _named(names: Any, count: int) -> str:
@@ -137,7 +136,7 @@ def _named(names: Any, count: int) -> str:
 
 
 GATES = (
-    Check("contamination", "Trained on no holdout", _contamination, is_of_candidate=True),
+    Check("contamination", "All data under it clean", _contamination, is_of_candidate=True),
     Check("cost_ceiling", "Cost of all that went into it", _cost_ceiling, {"gpu_hours": HOURS}, ("gpu_hours",), is_of_candidate=True),
     Check(
         "licence",

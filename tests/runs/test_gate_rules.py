@@ -4,13 +4,16 @@ import math
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
 from runs.policy.checks import CHECKS, look
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Facts, facts_from
 from runs.policy.sequential import answer, log_likelihood_ratio
 from tests.examples.autogo.test_sequential import PUBLISHED_PAIRS
+from workspaces.checklist import fact_checks
 from workspaces.licences import is_allowed
+from workspaces.models import Workspace
 
 HOUR = 3_600_000
 COMPARED = {
@@ -184,3 +187,15 @@ def test_a_gate_that_cannot_be_is_told_where_and_why(check: dict[str, Any], word
     with pytest.raises(BadPolicy) as told:
         read_policy(document)
     assert words in str(told.value)
+
+
+def test_links_stop_at_five_and_the_rest_is_counted() -> None:
+    datasets = [{"slug": f"d{number}", "label": f"d{number}@1", "licence": "MIT", "state": "clean", "reason": ""} for number in range(7)]
+    chain = CHAIN | {"datasets": datasets}
+    for check in ({"check": "contamination"}, {"check": "licence", "allowed": ["MIT"]}):
+        fact = look(check, facts(chain=chain))
+        assert (len(fact.evidence), fact.more, fact.agreed["more"]) == (5, 2, 2)
+        [line] = fact_checks([fact.agreed])
+        assert "and 2 more" in render_to_string("parts/checklist.html", {"checks": [line], "workspace": Workspace(slug="lab")})
+    few = look({"check": "contamination"}, facts(chain=chain | {"datasets": datasets[:5]}))
+    assert (few.more, "more" in few.agreed) == (0, False)

@@ -157,10 +157,12 @@ def test_a_policys_page_says_which_rules_hold_over_it() -> None:
     assert "Every policy is stopped: &lt;script&gt;" in page
 
 
-def test_what_a_gate_asks_as_every_promotion_is_asked_is_shown_once(laboratory: Laboratory) -> None:
+def test_what_a_gate_asks_of_all_data_has_a_name_of_its_own(laboratory: Laboratory) -> None:
+    """Every promotion is asked about what it was trained on; the gate about all that lies under it, the holdouts of what measured it too."""
     asked = put_forward(laboratory, {"check": "contamination"})
-    page = client_of(approver(laboratory)).get(f"/workspaces/lab/approvals/{asked.public_id}/").content.decode()
-    assert page.count("Trained on no holdout") == 1
+    for address in (f"approvals/{asked.public_id}/", f"promotions/{asked.subject_id.hex}/"):
+        page = client_of(approver(laboratory)).get(f"/workspaces/lab/{address}").content.decode()
+        assert [page.count(name) for name in ("Trained on no holdout", "All data under it clean")] == [1, 1]
 
 
 def test_operators_propose_decide_and_stop_by_api_and_tokens_do_not() -> None:
