@@ -32,10 +32,11 @@ check: .venv/installed-dev
 	echo "djlint";         $(BIN)/djlint --lint --profile django --quiet templates
 	echo "makemigrations"; $(AROUND) $(BIN)/python manage.py makemigrations --check --dry-run
 
-# Goes through all, and fails where a script missed its target.
-bench: .venv/installed-dev
+# Goes through all and fails where one missed its target, or one by its name: make bench BENCH=ledger_operations ARGS=10000
+BENCH ?= *
+bench: .venv/installed-dev .venv-pool/installed
 	@code=0
-	for script in tests/bench/*.py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS) || code=1; done
+	for script in tests/bench/$(BENCH).py; do echo "== $$script"; PYTHONPATH=. $(AROUND) $(BIN)/python "$$script" $(ARGS) || code=1; done
 	exit $$code
 
 # Writes the checked-in tables anew (role_routes.txt, query_counts.json, docs/openapi.json, docs/export.md); look at the difference before committing it.

@@ -1,4 +1,4 @@
-"""Launches side by side: `python tests/bench/admission_race.py [rounds] [launches]`, 10 rounds and 1,000 launches where nothing is said.
+"""Launches side by side: `make bench BENCH=admission_race ARGS="[rounds] [launches]"`, 10 rounds and 1,000 launches where nothing is said.
 
 1. Each round 200 launches at once, from 50 connections, against room for 10: exactly 10 are admitted, to the unit, and the rest are refused with
    a certificate. 2. So many launches from 50 connections, all of which fit: p95 of the answer, target under 2 s. 3. As many with one

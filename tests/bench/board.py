@@ -1,4 +1,4 @@
-"""A scoreboard of 100,000 evaluations: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/board.py [evaluations]`.
+"""A scoreboard of 100,000 evaluations: `make bench BENCH=board ARGS=[evaluations]`.
 
 One run each, of 20 agents, with ties, NaN and infinities among the scores. CPU of the page of the benchmark, beside that of the page of one
 artifact, both of this process alone and asked through the test client; with what the database takes it is the whole time. Target: under 5 times.

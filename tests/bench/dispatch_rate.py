@@ -1,4 +1,4 @@
-"""Runs started a second: `python tests/bench/dispatch_rate.py [runs]`: no-op runs on the local pool, two dispatching workers, a whole installation.
+"""Runs started a second: `make bench BENCH=dispatch_rate ARGS=[runs]`: no-op runs on the local pool, two dispatching workers, a whole installation.
 
 All runs are launched while another one holds the pool's only slot; then the pool is given a slot for each. The rate is that of starts, between
 the first and the last `started_at`, and beside it that of whole lives, until the last run has ended: started, watched, collected, settled.

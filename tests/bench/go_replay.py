@@ -1,4 +1,4 @@
-"""Correctness of self-play in bulk: `python tests/bench/go_replay.py [games]`, 2,000 on 5x5 where nothing is said, a tenth of them on 7x7.
+"""Correctness of self-play in bulk: `make bench BENCH=go_replay ARGS=[games]`, 2,000 on 5x5 where nothing is said, a tenth of them on 7x7.
 
 Plays them as the agent does, in its run folder, and has each replayed by GNU Go over GTP: the same moves legal, the same captures and stones
 after every move, the same score. One disagreement is a failure. Needs GNU Go and, as LABSITE_POOL_PYTHON, a Python with numpy.

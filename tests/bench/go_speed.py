@@ -1,4 +1,4 @@
-"""How fast Go is played: `python tests/bench/go_speed.py [seconds]`, 10 for each figure where nothing is said.
+"""How fast Go is played: `make bench BENCH=go_speed ARGS=[seconds]`, 10 for each figure where nothing is said.
 
 9x9 random playouts a second and 5x5 simulations of the tree search a second, each beside a plain numpy loop of the same rules: the board as
 an array, chains found by growing them, every earlier position kept as bytes, one position judged at a time. On one core. Runs in the pool's

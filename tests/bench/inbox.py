@@ -1,4 +1,4 @@
-"""CPU time of the inbox with 5,000 pending requests: `python -m labsite.embedded.around -- python tests/bench/inbox.py [requests] [--profile]`.
+"""CPU time of the inbox with 5,000 pending requests: `make bench BENCH=inbox ARGS="[requests] [--profile]"`.
 
 Through Django's test client, middleware and templates included, in the application's role on a real PostgreSQL; the CPU is this process's own, not
 the server's. Launches with a certificate, promotions with a checklist, versions of policies and priorities, a quarter each, asked by two people.

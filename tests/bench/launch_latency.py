@@ -1,4 +1,4 @@
-"""Launch accepted -> process started: `python tests/bench/launch_latency.py [launches]` against a whole installation that is otherwise idle.
+"""Launch accepted -> process started: `make bench BENCH=launch_latency ARGS=[launches]` against a whole installation that is otherwise idle.
 
 From the moment in which the API's answer has arrived until the launcher has written pid.json of the attempt. Beside it, measured in the
 same run, the bare minimum: the pool's own submit of the same order, in this process, without API, database, queue or worker.

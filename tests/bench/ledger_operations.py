@@ -1,4 +1,4 @@
-"""Random operations on one ledger, then the count from zero: `python tests/bench/ledger_operations.py [operations] [seed]`.
+"""Random operations on one ledger, then the count from zero: `make bench BENCH=ledger_operations ARGS="[operations] [seed]"`.
 
 Reserving, settling, cancelling, moving into the next window and entering spend from outside, over some years of weeks and months, with limits
 that change. At the end every balance must be the sum of its entries, to the unit, and the sum of all balances 0.

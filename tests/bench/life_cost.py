@@ -1,4 +1,4 @@
-"""CPU time and statements of each step in a run's life: `python -m labsite.embedded.around -- python tests/bench/life_cost.py [runs] [--profile]`.
+"""CPU time and statements of each step in a run's life: `make bench BENCH=life_cost ARGS="[runs] [--profile]"`.
 
 A worker's own jobs, run one after the other in this process on the local pool with a program that does nothing: launch, claim, hand over,
 look, collect. CPU is this process's own (all threads), beside it that of the processes it has started and waited for, and of PostgreSQL's backends.

@@ -1,4 +1,4 @@
-"""A walk over the lineage: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/lineage.py [runs]`.
+"""A walk over the lineage: `make bench BENCH=lineage ARGS=[runs]`.
 
 A chain of runs, each of which has read what the one before it made, walked from its last to its first and back; beside it a single look-up of one
 run by key, asked in the same process. Target: a chain of 1,000 runs under 0.5 s. Then the page of the last run's lineage, asked through the test

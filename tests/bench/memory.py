@@ -1,4 +1,4 @@
-"""What the programs of an idle installation weigh: `python tests/bench/memory.py`. Proportional set size, so that shared pages count once.
+"""What the programs of an idle installation weigh: `make bench BENCH=memory`. Proportional set size, so that shared pages count once.
 
 Every program has done its part before: pages were answered, a run was dispatched, watched and collected. Target: web and two workers under 400 MB.
 """

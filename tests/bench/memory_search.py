@@ -1,4 +1,4 @@
-"""How long a search of memory takes at 200,000 entries: `python -m labsite.embedded.around -- python tests/bench/memory_search.py [entries]`.
+"""How long a search of memory takes at 200,000 entries: `make bench BENCH=memory_search ARGS=[entries]`.
 
 Rows are written by the owner of the tables, since 200,000 commands would take an hour; searches are the product's own, as the serving role.
 """

@@ -1,4 +1,4 @@
-"""Import, record hashes and overlap: `python -m labsite.embedded.around -- python tests/bench/overlap.py [--large]`.
+"""Import, record hashes and overlap: `make bench BENCH=overlap ARGS=[--large]`.
 
 Import: a table is received and kept as a version, against the same process reading, hashing and writing the same bytes to the same disk. With
 `--large` it has 1,000,000 records in 1 GB, else a tenth of that, which the transaction that keeps it

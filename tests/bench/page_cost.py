@@ -1,4 +1,4 @@
-"""CPU time and statements of pages: `python -m labsite.embedded.around -- python tests/bench/page_cost.py [requests] [--profile]`.
+"""CPU time and statements of pages: `make bench BENCH=page_cost ARGS="[requests] [--profile]"`.
 
 Through Django's test client, middleware and templates included, in the application's role on a real PostgreSQL; the CPU is this process's
 own, not the server's. First in a small laboratory, then with 10,000 runs, then in both example laboratories with 10,000 runs each, in one

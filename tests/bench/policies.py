@@ -1,4 +1,4 @@
-"""Policies: `python -m labsite.embedded.around -- python tests/bench/policies.py [decisions]`.
+"""Policies: `make bench BENCH=policies ARGS=[decisions]`.
 
 One decision with ten checks over 1,000 results; a simulation over as many stored decisions; and what the pages of policies, decisions and memory
 cost in CPU time. Decisions are copied by the owner of the tables from one that was taken, as with the results of 200 runs.

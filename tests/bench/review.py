@@ -1,4 +1,4 @@
-"""What the list of runs that deserve a person costs: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/review.py [runs]`.
+"""What the list of runs that deserve a person costs: `make bench BENCH=review ARGS=[runs]`.
 
 A workspace of 10,000 runs that ended in the last 30 days, each with a score, some of them surprising or costly. CPU of the page, beside that of the
 page of one artifact; both asked through the test client in this process. Target: under 1 s.

@@ -1,4 +1,4 @@
-"""How long until a page answers: `python tests/bench/start_times.py`. First start in an empty folder, then the second.
+"""How long until a page answers: `make bench BENCH=start_times`. First start in an empty folder, then the second.
 
 The environment is installed; the example laboratory is made or not by LABSITE_EXAMPLES, here not. The ratio says what the first start costs
 over the second, on the same machine in the same minute. Targets: 45 s and 10 s.

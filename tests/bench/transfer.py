@@ -1,4 +1,4 @@
-"""Upload and download: `python -m labsite.embedded.around -- python tests/bench/transfer.py [--large] [--mlflow PATH]`.
+"""Upload and download: `make bench BENCH=transfer ARGS="[--large] [--mlflow PATH]"`.
 
 One file, over loopback, by one client that reads and writes pieces of 1 MiB: sent to labsite as a version of a dataset and fetched from there,
 as labsite is served (gunicorn's command of `manage.py up`); and to a bare server of a few lines that reads, hashes and writes the same bytes,

@@ -1,4 +1,4 @@
-"""A sweep of 10,000 members, the most that may be asked for: `python tests/bench/wide_sweep.py [members]`.
+"""A sweep of 10,000 members, the most that may be asked for: `make bench BENCH=wide_sweep ARGS=[members]`.
 
 How long asking takes, and the page, its live part, the table by the API and the CSV once all have ended and have a score and a metric: CPU of
 this process, wall time, bytes. In the application's role on a real PostgreSQL, through Django's test client. The best member is one of the

@@ -1,4 +1,4 @@
-"""Ten years of budget windows in five zones: `python tests/bench/windows.py`. Do they tile, and what does finding one cost?
+"""Ten years of budget windows in five zones: `make bench BENCH=windows`. Do they tile, and what does finding one cost?
 
 Each window ends where the next begins, no instant between belongs to two or to none. The cost is set against the bare conversion of an instant
 into the zone, measured in the same run.

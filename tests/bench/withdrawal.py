@@ -1,4 +1,4 @@
-"""Withdrawing what much rests on: `PYTHONPATH=. python -m labsite.embedded.around -- python tests/bench/withdrawal.py [dependents]`.
+"""Withdrawing what much rests on: `make bench BENCH=withdrawal ARGS=[dependents]`.
 
 Half as many runs as dependents have read one dataset version and left an artifact each, which the next run has read as well. Measured: the preview
 with the blast radius, the command, undoing it, and the preview's page; beside each the same for a version that two things rest on. Then the command
