@@ -4,7 +4,6 @@ Each box has its column given. Within a column boxes stand in the order that kee
 of the barycentre rule of Sugiyama, Tagawa and Toda, 1981), columns are centred on each other.
 """
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,6 @@ WIDTH, HEIGHT = 184, 46  # px of a box
 ACROSS, DOWN = 48, 14  # px between boxes
 HEAD = 28  # px above the boxes, for the columns' names
 BULGE = 30  # px by which a line inside a column stands out to the right
-ROOM = 22.5  # how wide a label may be, in letters of common width
-NARROW = frozenset("fijlrtI.,:;'!|()[] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +77,6 @@ def draw(columns: Sequence[Sequence[str]], ties: Sequence[Tie]) -> Drawing:
         ),
         heads=tuple(number * (WIDTH + ACROSS) for number in range(len(columns))),
     )
-
-
-def fitted(label: str) -> str:
-    """The label, cut with an ellipsis where it is wider than a box by a rough measure; the frame of the box cuts what is wider still."""
-    room = ROOM
-    for place, letter in enumerate(label):
-        room -= 0.5 if letter in NARROW else 1.9 if unicodedata.east_asian_width(letter) in "WF" else 1.0
-        if room < 0:
-            return f"{label[: max(place - 1, 0)].rstrip()}…"
-    return label
 
 
 def _middle(values: list[int]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.http import urlencode
 
-from runs.graph import Drawing, Placed, Tie, draw, fitted
+from runs.graph import Drawing, Placed, Tie, draw
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.artifact import RECORDS
 from runs.queries.lineage import Lineage, Node, Way
@@ -33,7 +33,6 @@ class Box:
     kind: NodeKind | None
     title: str
     label: str
-    shown: str  # of the label, as far as there is room
     url: str
     doubt: str
     is_start: bool
@@ -46,7 +45,7 @@ class Box:
 class Graph:
     boxes: tuple[Box, ...]
     drawing: Drawing
-    drawn: int  # nodes that stand in a box
+    drawn: int  # things that stand in a box: neither where the walk began nor logs and records, which the page does not count either
     steps: int  # how far the drawing goes
 
 
@@ -108,7 +107,8 @@ def graph_of(found: Lineage, way: Way, groups: Mapping[Node, Group], told: Descr
         )
         for key, nodes in inside.items()
     )
-    return Graph(boxes, drawing, len(box_of), len(columns) - 1)
+    drawn = sum(found.distance[node] > 0 and not groups[node].is_record for node in box_of)
+    return Graph(boxes, drawing, drawn, len(columns) - 1)
 
 
 def _columns(found: Lineage) -> Iterable[list[Node]]:
@@ -137,14 +137,12 @@ def _box(
     if told is not None:
         further = f"{told.lineage_url}?way={asked}" if goes_on and not is_start and told.lineage_url else ""
         url = "" if is_start else told.url
-        return Box(
-            kind, words_of(kind), told.label, fitted(told.label), url, told.doubt, is_start, is_fold=False, goes_on=further, place=place
-        )
+        return Box(kind, words_of(kind), told.label, url, told.doubt, is_start, is_fold=False, goes_on=further, place=place)
     is_one_kind = groups[nodes[0]].key == key
     title = words_of(kind, 2) if is_one_kind else "further"
     label = plural(len(nodes), *groups[nodes[0]].words) if is_one_kind else f"{len(nodes):,} more at this distance"
     url = f"?{urlencode({'way': asked, 'group': key})}#table"
-    return Box(kind if is_one_kind else None, title, label, fitted(label), url, "", is_start, is_fold=True, goes_on="", place=place)
+    return Box(kind if is_one_kind else None, title, label, url, "", is_start, is_fold=True, goes_on="", place=place)
 
 
 def _ties(found: Lineage, way: Way, box_of: Mapping[Node, str]) -> list[Tie]:

@@ -44,7 +44,7 @@ WORDS: dict[NodeKind, tuple[str, str]] = {
     K.DATASET_VERSION: ("dataset", "datasets"),
     K.AGENT_VERSION: ("code", "versions of code"),
     K.CONTRACT: ("contract", "contracts"),
-    K.APPROVAL: ("decision", "decisions"),
+    K.APPROVAL: ("person's approval", "approvals by people"),
     K.PERSON: ("person", "people"),
     K.UNDECLARED: ("undeclared input", "undeclared inputs"),
     K.PROMOTION: ("promotion", "promotions"),

@@ -10,6 +10,8 @@ from django.test import Client
 
 from labsite.owner import as_owner
 from runs.models import Artifact, Evaluation, Run, RunInput
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.lineage_nodes import words_of
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, client_of, copy_runs
 from tests.factories_runs import Laboratory
@@ -175,3 +177,14 @@ def test_a_run_without_isolation_says_that_more_may_have_been_read(laboratory: L
         bare = [run for run in Run.objects.all() if run.isolation == "none"]
     body = read(browser, f"{HERE}/evaluations/{score.public_id}/lineage/")
     assert body.count("not isolated: what else it read is not known") >= len(bare) > 0
+
+
+def test_a_thing_is_the_same_in_both_counts_and_a_persons_answer_is_named_apart_from_a_policys_decision(
+    laboratory: Laboratory, runs: dict[str, Run], browser: Client
+) -> None:
+    with laboratory.opened():
+        score = Evaluation.objects.get()
+    body = read(browser, f"{HERE}/evaluations/{score.public_id}/lineage/")
+    assert " things drawn, all are in the table" not in body, "all are drawn: neither logs nor where it began are things that it rests on"
+    assert "a line leads from what came later" in body
+    assert words_of(NodeKind.APPROVAL) == "person's approval"
