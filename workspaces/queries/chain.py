@@ -237,6 +237,11 @@ class Badge:
     def tail(self) -> int:
         return max(0, self.events - self.sealed)
 
+    @property
+    def newer(self) -> int:
+        """Events since the last verification."""
+        return max(0, self.events - self.verified)
+
 
 def badge() -> Badge:
     """The head of the open workspace's chain, whether the last checkpoint still names the event it sealed, and the last finding."""
