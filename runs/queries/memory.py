@@ -116,6 +116,12 @@ class EntryPage:
     stale: list[Stale]
     decision: Decision | None = None  # by which a policy wrote it
 
+    @property
+    def in_words(self) -> str:
+        """What an entry is that a policy wrote, which has no words of its own but its title: a sentence from its configuration; empty elsewhere."""
+        known = self.entry.configuration
+        return f"{self.entry.title}: {', '.join(f'{name} {value}' for name, value in known.items())}." if self.decision and known else ""
+
 
 def entry_page(entry: MemoryEntry) -> EntryPage:
     evidence = list(entry.evidence.select_related("run", "evaluation", "artifact", "dataset_version__dataset").order_by("pk"))
