@@ -7,6 +7,7 @@ from django import template
 from runs import charts
 
 register = template.Library()
+BYTES, MEBIBYTE = "_bytes", 2**20
 Named = tuple[str, Sequence[tuple[str, Sequence[charts.Point]]]]  # a chart: its title and its series
 
 
@@ -33,7 +34,10 @@ def line_chart(
     height: int = charts.HEIGHT,
     table_url: str = "",
 ) -> dict[str, object]:
-    """Curves over x with axes; `table_url` leads to the same numbers as a table."""
+    """Curves over x with axes; `table_url` leads to the same numbers as a table. What a run counts in bytes, by its name, is drawn in MiB."""
+    if title.endswith(BYTES):
+        title = f"{title.removesuffix(BYTES)}, MiB"
+        series = [(name, [(at, value / MEBIBYTE) for at, value in points]) for name, points in series]
     chart = charts.line_chart(series, x_label=x, log=log, target=target, height=height)
     bottom = {"axis_y": height + 16, "full_height": height + 22}
     return {"chart": chart, "title": title, "x": x, "table_url": table_url, "plane": f"0 0 {charts.WIDTH} {height}", **bottom}

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runs import charts
+from runs.templatetags.charts import line_chart as templatetag
 
 HOSTILE = '</title><script>alert(1)</script>" onload="x'
 RTL = "הפסד \u202eloss\u202c 损失"
@@ -151,3 +152,10 @@ def test_meter_never_runs_over_its_end(spent: int, reserved: int, limit: int, ex
     assert (meter.spent, meter.reserved, meter.is_over) == expected
     assert meter.pace == "57.00%"
     assert charts.meter(1, 1, 2).pace == ""
+
+
+def test_what_a_run_counts_in_bytes_is_drawn_in_mebibytes() -> None:
+    drawn = templatetag([("run", [(0.0, 48 * 2**20)])], "memory_bytes")
+    assert drawn["title"] == "memory, MiB"
+    assert drawn["chart"].figures[0].value == "48"  # type: ignore[attr-defined]
+    assert templatetag([("run", [(0.0, 48.0)])], "loss")["title"] == "loss"
