@@ -138,6 +138,8 @@ def test_what_is_promoted_is_remembered_with_what_made_it_and_what_its_run_said_
     assert f"/workspaces/lab/artifacts/{made.public_id}/" in page
     assert f"/workspaces/lab/decisions/{decision.public_id}/" in page, "by its decision one comes to the promotion"
     assert "<b>D4" not in page
+    assert "How a champion opens: rate 0.1, opening C3 C4 &lt;b&gt;D4&lt;/b&gt;." in page, "what it is, in a sentence"
+    assert "Nobody has gone by it" in page
 
 
 @command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)

@@ -15,6 +15,7 @@ from workspaces.access import Actor, Role
 from workspaces.commands.workspace import configure_workspace
 from workspaces.ids import uuid7
 from workspaces.models import AuditEvent, Workspace
+from workspaces.queries.chain import verify_chain
 from workspaces.queries.event_words import SENTENCES, sentence
 from workspaces.verbs import Verb
 
@@ -49,6 +50,19 @@ def test_every_verb_has_a_sentence() -> None:
     for verb in Verb:
         told = sentence(AuditEvent(workspace_id=uuid7(), verb=verb, actor_label="Ada {subject}", subject_label="run {0.__class__}"))
         assert "Ada {subject}" in told or "run {0.__class__}" in told  # what people wrote is told, never read as a template
+
+
+def test_what_labsite_did_by_itself_has_a_subject() -> None:
+    for verb in (Verb.DATASET_VERSION_INDEXED, Verb.OVERLAP_CHECKED, Verb.RUN_OUTPUTS_COLLECTED, Verb.ATTEMPT_FOUND_ALIVE):
+        event = AuditEvent(workspace_id=uuid7(), verb=verb, actor_label="labsite", subject_label="Self-play")
+        assert sentence(event).startswith("labsite "), verb
+
+
+def test_what_is_newer_than_the_last_verification_reads_as_newer(lab: Any) -> None:
+    with scope.open_workspace(lab[0].pk):
+        verify_chain()
+        configure_workspace(actor=lab[1], zone="Europe/Paris", reason="we moved")
+    assert "4 events, whole up to event 3 when last verified; 1 is newer" in re.sub(r"\s+", " ", page(lab[2]))
 
 
 def test_the_page_tells_who_did_what_and_why(lab: Any) -> None:
