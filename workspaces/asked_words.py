@@ -125,7 +125,7 @@ def _differences(asked: Any, now: Any, path: str) -> Iterator[str]:
                 continue  # links of a check; its words name what they lead to
             yield from _differences(asked.get(key), now.get(key), f"{path}, {key}" if path else str(key))
     elif _text(asked) != _text(now):  # as words: the record keeps fractions as text
-        yield f"{_label(path)[:200]}: was {_text(asked)[:80]}, is {_text(now)[:80]}."
+        yield f"{_label(path)[:200]}: was {_text(asked)[:80].rstrip('.')}, is {_text(now)[:80].rstrip('.')}."
 
 
 def _by_name(value: Any) -> Any:

@@ -173,7 +173,7 @@ def _decide(
     if status == Approval.Status.APPROVED and found is not None:
         _promote(event, promotion, asked, found, decided_by=person)
     elif status == Approval.Status.VOID and found is not None:
-        changed = in_the_way([*found.facts, *found.shut]) or ["What stands under the name, or a check, is not what it was."]
+        changed = in_the_way([*found.facts, *found.shut]) or [asked.end_reason]
         end_proposal(event, promotion.pk, "It is not what was put forward any more. " + " ".join(changed))
     elif status == Approval.Status.REFUSED:
         end_proposal(event, promotion.pk, comment, decided_by=person)
