@@ -10,13 +10,16 @@ from django.test import Client
 
 from labsite.owner import as_owner
 from runs.models import Artifact, Evaluation, Run, RunInput
+from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.lineage_nodes import words_of
+from runs.queries.lineage_graph import graph_of, groups_of
+from runs.queries.lineage_nodes import Descriptions, words_of
+from runs.queries.lineage_rows import RECORD, kinds_in
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, client_of, copy_runs
 from tests.factories_runs import Laboratory
 from tests.runs.story import chain_of, live_story, make_story_laboratory
-from workspaces.access import Actor, Kind
+from workspaces.access import Actor, Kind, Permission, Rights
 from workspaces.commands.member import add_member
 from workspaces.models import AgentVersion, DatasetVersion
 
@@ -187,4 +190,10 @@ def test_a_thing_is_the_same_in_both_counts_and_a_persons_answer_is_named_apart_
     body = read(browser, f"{HERE}/evaluations/{score.public_id}/lineage/")
     assert " things drawn, all are in the table" not in body, "all are drawn: neither logs nor where it began are things that it rests on"
     assert "a line leads from what came later" in body
+    with laboratory.opened():
+        found = walk([Node(NodeKind.EVALUATION, score.pk)], Way.UP)
+        rights = Rights({Permission.VIEW: None})
+        groups = groups_of(found, rights)
+        drawn = graph_of(found, Way.UP, groups, Descriptions(rights, "lab")).drawn
+    assert drawn == sum(count for name, count, _ in kinds_in(found, groups) if name != RECORD)
     assert words_of(NodeKind.APPROVAL) == "person's approval"
