@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.calibration import expected_calibration_error
 from runs.checks import gate_samples
 from runs.checks.policy_facts import facts_for
 from runs.commands.approval import decide_approval
@@ -107,29 +106,6 @@ def asked_of(laboratory: Laboratory, evaluation: Evaluation, *gate: dict[str, An
         again = facts_from(json.loads(json.dumps(facts.as_json())))
         found = [look(entry, again) for entry in gate]
         return again, {fact.key: (fact.verdict.value, f"{fact.observed}. {fact.words}") for fact in found}
-
-
-# --- Numbers, by hand and as published ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answers", "bins", "error"),
-    [
-        # TorchMetrics, binary_calibration_error, the example of its documentation: 0.2900 with two bins.
-        ([(0.25, False), (0.25, False), (0.55, True), (0.75, True), (0.75, True)], 2, 0.29),
-        # By hand: |0.5 - 0.95| * 2/4 + |1 - 0.55| * 1/4 + |0 - 0.65| * 1/4.
-        ([(0.95, True), (0.95, False), (0.55, True), (0.65, False)], 10, 0.5),
-        # On a border an answer belongs to the bin below: 0.7 and 0.65 share one of ten bins, so that their gaps meet.
-        ([(0.7, True), (0.65, False)], 10, abs(1 - 0.7 - 0.65) / 2),
-        ([(1.0, True), (0.0, False)], 15, 0.0),
-    ],
-)
-def test_calibration_errors(answers: list[tuple[float, bool]], bins: int, error: float) -> None:
-    assert expected_calibration_error(answers, bins) == pytest.approx(error, abs=1e-12)
-
-
-def test_without_an_answer_there_is_no_calibration() -> None:
-    assert expected_calibration_error([], 10) is None
 
 
 def quantile_of_binomial(trials: int, share: float, quantile: float) -> int:
