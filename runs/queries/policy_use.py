@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from runs.models import Decision, PolicyVersion, Run
 from runs.policy.decide import Outcome
+from runs.queries.policy_cause import acting_versions
 from workspaces import kept_query
 from workspaces.kept_query import Question
 from workspaces.models import Approval
@@ -73,6 +74,13 @@ def uses_of(acting: Mapping[uuid.UUID, PolicyVersion | None]) -> dict[uuid.UUID,
         )
         for policy, version in acting.items()
     }
+
+
+def at_rest() -> tuple[int, int]:
+    """(policies that act, how many of them have used up their limit): what a quiet workspace waits for."""
+    versions = list(acting_versions())
+    uses = uses_of({version.policy_id: version for version in versions}) if versions else {}
+    return len(versions), sum(use.is_up for use in uses.values())
 
 
 def acted(version: Any) -> "QuerySet[Decision]":

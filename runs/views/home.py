@@ -18,6 +18,7 @@ from runs.queries.home_memory import newest_memory
 from runs.queries.home_now import Now, NowRow, decided_alone, decisions, ended_since, newest_end, running_now
 from runs.queries.home_scores import boards, promotable
 from runs.queries.home_waiting import Queued, queued
+from runs.queries.policy_use import at_rest
 from runs.queries.utilisation import open_pools, pool_uses
 from runs.views.live import live
 from runs.views.visit import note_visit, since_last_visit
@@ -68,6 +69,7 @@ def _now(request: PageRequest, now: datetime, *, is_part: bool) -> dict[str, Any
         "burn": burn(limits, running, now) if sees[Kind.BUDGET] else None,
         "reached": reached(now) if sees[Kind.BUDGET] else [],
         "blocks": [block for block in held_up if block.page not in KIND_OF_PAGE or sees[KIND_OF_PAGE[block.page]]],
+        "policies": at_rest() if sees[Kind.POLICY] and not running.rows else (0, 0),
         "newest_end": newest_end() if sees[Kind.RUN] else "",
         "uses": pool_uses(open_pools(POOLS_SHOWN)) if sees[Kind.POOL] else [],
         "sees": sees,
