@@ -98,6 +98,12 @@ class MemoryEntry(Owned):
                 condition=models.Q(superseded_at=None),
                 name="memoryentry_collected",
             ),
+            # What a configuration is held against: the newest that have one.
+            models.Index(
+                fields=["workspace", "-created_at", "-id"],
+                condition=models.Q(superseded_at=None, configuration__isnull=False),
+                name="memoryentry_configured",
+            ),
         ]
         verbose_name_plural = "memory entries"
 
