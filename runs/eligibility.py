@@ -69,13 +69,15 @@ def is_eligible(facts: Sequence[Fact]) -> bool:
 
 # Told by itself in a while: data that is being read for comparing, a run that is about to end.
 TOLD_SOON = frozenset({"overlap", "contamination", "site_contamination", "run"})
+ASKED_FOR = frozenset({"reviewer_approval", "site_reviewer_approval"})  # by putting forward, once all else holds
 
 
 def may_be_told_soon(facts: Iterable[Fact]) -> bool:
     """Is all that is in the way something that nobody can tell yet, and that is told without anybody's doing? What wants more games, or a score that
-    nobody has asked for, is not."""
+    nobody has asked for, is not. Reviewers' word is asked for after that."""
     lacking = [fact for fact in facts if fact.verdict is not Verdict.PASS]
-    return bool(lacking) and all(fact.verdict is Verdict.UNKNOWN and fact.key in TOLD_SOON for fact in lacking)
+    others = [fact for fact in lacking if not (fact.key in ASKED_FOR and fact.verdict is Verdict.UNKNOWN)]
+    return bool(others) and all(fact.verdict is Verdict.UNKNOWN and fact.key in TOLD_SOON for fact in others)
 
 
 def in_the_way(facts: Iterable[Fact]) -> list[str]:

@@ -5,8 +5,8 @@ import pytest
 from runs.commands.decision import decide_now
 from runs.models import Decision
 from tests.factories_pages import client_of
-from tests.factories_promotions import make_candidate
-from tests.factories_registry import make_agent_version
+from tests.factories_promotions import check_overlaps, make_candidate
+from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import launch, make_laboratory
 from tests.factories_submissions import finish
 from tests.runs.test_policy import DOCUMENT, approved, tick
@@ -31,6 +31,28 @@ def test_a_gate_that_nobody_can_tell_without_more_being_done_is_shut_at_once() -
     with laboratory.opened():
         decision = Decision.objects.latest("number")
         assert (decision.outcome, [check["verdict"] for check in decision.checks]) == ("barred", ["pass", "unknown"])
+
+
+def test_data_that_is_being_read_is_waited_for_also_where_reviewers_are_asked_afterwards() -> None:
+    laboratory = make_laboratory()
+    document = {
+        "trigger": {"on": "evaluation_scored", "benchmark": "accuracy", "agent": "judge"},
+        "gate": [{"check": "contamination"}, {"check": "reviewer_approval"}],
+        "action": {"do": "promote", "name": "champion"},
+    }
+    with laboratory.opened():
+        make_agent_version(laboratory.owner, "judge", code=b"print('judge')\n", kind="evaluate")
+        approved(laboratory, document, slug="put-forward")
+        model = make_candidate(laboratory)
+        make_dataset_version(laboratory.owner, "later", role="holdout")
+        finish(launch(laboratory, agent="judge", artifacts=(model.pk.hex,), datasets=()), 0.8)
+    tick(laboratory)
+    with laboratory.opened():
+        assert not Decision.objects.exists(), "nobody can tell yet"
+        check_overlaps()
+    tick(laboratory)
+    with laboratory.opened():
+        assert Decision.objects.get().outcome == "acts", "its reviewers are asked"
 
 
 def test_a_quiet_home_says_how_many_policies_act_and_how_many_have_done_all_they_may() -> None:
