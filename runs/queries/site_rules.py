@@ -38,16 +38,19 @@ def site_facts(policy_id: uuid.UUID, now: datetime) -> dict[str, Any]:
 
 def site_stop() -> str:
     """Why no policy may act now; empty where they may. Asked again at the moment of acting, since a stop is meant at once."""
-    rules = rules_that_hold()
-    stopped = rules.document.get("paused", "") if rules is not None else ""
-    return f"The operators have stopped every policy (site rules, version {rules.number}): {stopped}" if rules and stopped else ""
+    return _stop_of(rules_that_hold())
 
 
 def site_bars(policy: PolicyDocument) -> str:
     """Why this policy may not act now, whatever it has decided: a stop, or what rules forbid that hold since then. Sweeps under way go on."""
     rules = rules_that_hold()
     forbidden = forbidden_words(rules.document, policy) if rules is not None else []
-    return site_stop() or (f"{forbidden[0]} (site rules, version {rules.number})." if rules and forbidden else "")
+    return _stop_of(rules) or (f"{forbidden[0]} (site rules, version {rules.number})." if rules and forbidden else "")
+
+
+def _stop_of(rules: SiteRules | None) -> str:
+    stopped = rules.document.get("paused", "") if rules is not None else ""
+    return f"The operators have stopped every policy (site rules, version {rules.number}): {stopped}" if rules and stopped else ""
 
 
 def forecast(document: dict[str, Any], *, now: datetime | None = None) -> list[dict[str, Any]]:
