@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from runs import queue
 from runs.commands.move import move
-from runs.commands.run import end
+from runs.commands.run import charges, end
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus
 from runs.models import Attempt, QueueItem, Run, Watch
 from runs.pools.base import Exit
@@ -29,7 +29,7 @@ from workspaces.accounts import ledger_lock
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands import approval
 from workspaces.commands.secret import forget_values
-from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Unit, Workspace
+from workspaces.models import Engine, EngineSlot, Installation, Pool, Token, Workspace
 from workspaces.queries.token import hash_secret
 from workspaces.verbs import Verb
 
@@ -220,7 +220,7 @@ def _waiting(key: Any) -> "QuerySet[Run]":
 def _asked_later(run: Run, now: datetime) -> list[kept_query.Question]:
     """What the start rule and the ledger ask of a run that starts in the week it was admitted in. Every workspace's starts and ends go through the
     ledger's lock one after the other, so that each round trip under it counts."""
-    promised = [unit for unit, amount in ((Unit.GPU_MS, run.reserved_gpu_ms), (Unit.API_MICROS, run.reserved_api_micros)) if amount]
+    promised = [unit for unit, reserved, _ in charges(run) if reserved]
     return [
         *rights_questions(run.requested_by_id, scope.current_id()),
         at_work(),
@@ -249,15 +249,13 @@ def _into_window(event: Draft, run: Run) -> None:
         return
     now = timezone.now()
     changed: dict[str, Any] = {}
-    for unit, reserved, spent in (
-        (Unit.GPU_MS, "reserved_gpu_ms", run.spent_gpu_ms),
-        (Unit.API_MICROS, "reserved_api_micros", run.spent_api_micros),
-    ):
-        if held := getattr(run, reserved):
+    for unit, reserved, spent in charges(run):
+        if reserved:
             carried = ledger.move(
-                event, unit=unit, reserved=held, spent=spent, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at, now=now
-            )
-            changed |= {reserved: carried.reserved, "budget_window_at": carried.starts_at}
+                event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name,
+                window_start=run.budget_window_at, now=now,
+            )  # fmt: skip
+            changed |= {f"reserved_{unit}": carried.reserved, "budget_window_at": carried.starts_at}
     if changed.get("budget_window_at", run.budget_window_at) != run.budget_window_at:
         event.change(run, **changed)
 

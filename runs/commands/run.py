@@ -82,7 +82,7 @@ def _why_not(run: Run) -> str:
 
 def asked_at_end(run: Run) -> list[kept_query.Question]:
     """What `end` asks first, for one who asks for more in the same round trip."""
-    charged = [unit for unit, _, _ in _charges(run)]
+    charged = [unit for unit, _, _ in charges(run)]
     of_ledger = [ledger.questions(unit=unit, run_id=run.pk, window_start=run.budget_window_at) for unit in charged]
     return [
         kept_query.question(QueueItem, run=run),
@@ -91,7 +91,7 @@ def asked_at_end(run: Run) -> list[kept_query.Question]:
     ]
 
 
-def _charges(run: Run) -> list[tuple[Unit, int, int]]:
+def charges(run: Run) -> list[tuple[Unit, int, int]]:
     """(unit, reserved, spent) of what the ledger has of a run."""
     both = (
         (Unit.GPU_MS, run.reserved_gpu_ms, run.spent_gpu_ms),
@@ -119,7 +119,7 @@ def end(
         item.delete()
     charged_at = max((moment for moment in (run.budget_window_at, run.started_at) if moment is not None), default=None)
     overrun, writes = {}, Writes()
-    for unit, reserved, spent in _charges(run):
+    for unit, reserved, spent in charges(run):
         overrun[unit.value] = ledger.settle(
             event, unit=unit, reserved=reserved, spent=spent, run_id=run.pk, run_label=run.name, window_start=charged_at, beside=writes
         )  # fmt: skip
