@@ -55,6 +55,14 @@ class Fact:
         return self.agreed | {"note": self.note}
 
 
+NAMED = 5  # things named in one sentence, or linked beside it
+
+
+def linked(links: Sequence[Link]) -> dict[str, Any]:
+    """`evidence` and `more` of a fact: the first of what it can be looked at by, and how many others there are."""
+    return {"evidence": tuple(links[:NAMED]), "more": max(0, len(links) - NAMED)}
+
+
 def facts_from(stored: Iterable[dict[str, Any]]) -> list[Fact]:
     """Facts as a row keeps them."""
     return [

@@ -2,7 +2,7 @@
 
 from runs.checks.candidate import Candidate
 from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, runs_in, undeclared_by, versions_in
-from runs.eligibility import Fact, Link, Verdict
+from runs.eligibility import NAMED, Fact, Link, Verdict, linked
 from runs.models import Run, RunInput
 from runs.queries.egress import strictest_read_by
 from runs.queries.lineage import Lineage
@@ -14,7 +14,6 @@ from workspaces.models import Dataset, DatasetVersion, Pool
 from workspaces.queries.withdrawal import standing_on
 from workspaces.units import plural
 
-NAMED = 5  # datasets named in one sentence
 TOO_MUCH = "It rests on more than can be looked at."
 
 
@@ -29,16 +28,15 @@ def licences_known(candidate: Candidate) -> Fact:
         return Fact("licence", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     said_of = {f"{version.dataset.slug}@{version.number}": licence_of(version) for version in versions}
     unknown = {label: licence for label, licence in said_of.items() if not licences.is_known(licence)}
-    named = [*(unknown or said_of)]
-    evidence, more = tuple(Link("dataset", label.partition("@")[0], label) for label in named[:NAMED]), max(0, len(named) - NAMED)
+    evidence = linked([Link("dataset", label.partition("@")[0], label) for label in unknown or said_of])
     if unknown:
         said = ", ".join(f"{label} ({licence[:40] or 'none given'})" for label, licence in [*unknown.items()][:NAMED])
         words = (
             f"Of {said} the licence is not known. Write its SPDX expression, such as CC-BY-4.0 or LicenseRef-our-contract, on the dataset."
         )
-        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(versions)} not known", required, words, evidence, more=more)
+        return Fact("licence", name, Verdict.UNKNOWN, f"{len(unknown)} of {len(versions)} not known", required, words, **evidence)
     found = sorted(set(said_of.values()))
-    return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", evidence, more=more)
+    return Fact("licence", name, Verdict.PASS, ", ".join(found)[:200], required, "", **evidence)
 
 
 def egress_known(candidate: Candidate) -> Fact:
@@ -101,14 +99,13 @@ def nothing_held_out(candidate: Candidate) -> Fact:
         return Fact("overlap", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     verdicts = verdicts_of(rows)
     bad = [row for row in rows if not verdicts[row.pk].is_promotable]
-    shown, more = (bad or rows)[:NAMED], max(0, len(bad or rows) - NAMED)
-    evidence = tuple(Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in shown)
+    evidence = linked([Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in bad or rows])
     if not bad:
-        return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", evidence, more=more)
-    words = " ".join(f"{row.dataset.slug}@{row.number} is {verdicts[row.pk].state}: {verdicts[row.pk].reason}" for row in shown)
+        return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", **evidence)
+    words = " ".join(f"{row.dataset.slug}@{row.number} is {verdicts[row.pk].state}: {verdicts[row.pk].reason}" for row in bad[:NAMED])
     known = any(verdicts[row.pk].state in (State.CONTAMINATED, State.SUSPICIOUS) for row in bad)
     verdict = Verdict.FAIL if known else Verdict.UNKNOWN
-    return Fact("overlap", name, verdict, f"{len(bad)} of {len(rows)} not clean", required, words, evidence, more=more)
+    return Fact("overlap", name, verdict, f"{len(bad)} of {len(rows)} not clean", required, words, **evidence)
 
 
 def nothing_withdrawn(candidate: Candidate) -> Fact:
@@ -120,18 +117,9 @@ def nothing_withdrawn(candidate: Candidate) -> Fact:
     marks = {mark.pk: mark for found in standing_on(things).values() for mark in found}
     if not marks:
         return Fact("withdrawn", name, Verdict.PASS, "none", required)
-    evidence = tuple(Link("withdrawal", mark.public_id, mark.subject_label) for mark in list(marks.values())[:NAMED])
+    evidence = linked([Link("withdrawal", mark.public_id, mark.subject_label) for mark in marks.values()])
     words = "; ".join(f"{mark.subject_label} is withdrawn: {mark.reason}" for mark in list(marks.values())[:NAMED])
-    return Fact(
-        "withdrawn",
-        name,
-        Verdict.FAIL,
-        plural(len(marks), "withdrawal", "withdrawals"),
-        required,
-        words,
-        evidence,
-        more=max(0, len(marks) - NAMED),
-    )
+    return Fact("withdrawn", name, Verdict.FAIL, plural(len(marks), "withdrawal", "withdrawals"), required, words, **evidence)
 
 
 def ran_apart(candidate: Candidate) -> Fact:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runs.checks.candidate import Candidate, made_of
+from runs.eligibility import NAMED
 from runs.models import Promotion, Run, UndeclaredInput
-from runs.policy.check import NAMED
 from runs.policy.document import Policy
 from runs.policy.gates import CLASSES, REVIEW
 from runs.queries.lineage import Lineage, Node

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.eligibility import Fact, Link, Verdict
+from runs.eligibility import Fact, Link, Verdict, linked
 from runs.policy.facts import Facts
 
 COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NUMBER = {"type": "number"}
 HOURS = {"type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000}
 NAME = {"type": "string", "minLength": 1, "maxLength": 64}
-NAMED = 5  # things named in one sentence, or linked beside it
 
 Seen = tuple[bool | None, str, str, str]  # does it hold, observed, required, words
 SeenWith = tuple[bool | None, str, str, str, tuple[Link, ...]]  # and where it can be looked at
@@ -33,6 +32,4 @@ class Check:
     def __call__(self, given: dict[str, Any], facts: Facts) -> Fact:
         holds, observed, required, words, *rest = self.look(given, facts)
         verdict = Verdict.UNKNOWN if holds is None else Verdict.PASS if holds else Verdict.FAIL
-        links = rest[0] if rest else ()
-        more = max(0, len(links) - NAMED)
-        return Fact(self.name, self.title, verdict, observed, required, words, evidence=links[:NAMED], more=more)
+        return Fact(self.name, self.title, verdict, observed, required, words, **linked(rest[0] if rest else ()))

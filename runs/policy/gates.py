@@ -6,8 +6,8 @@ Of a policy that launches, the same gates ask about the datasets that the launch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runs.eligibility import Link
-from runs.policy.check import HOURS, NAMED, Check, Seen, SeenWith
+from runs.eligibility import NAMED, Link
+from runs.policy.check import HOURS, Check, Seen, SeenWith
 from runs.policy.facts import Facts
 from workspaces.licences import is_allowed, is_known
 from workspaces.units import MS_PER_HOUR, gpu_time, plural
