@@ -25,7 +25,8 @@ from runs.queries.lineage_edges import NodeKind
 from runs.queries.policy import USED_GPU_MS
 from runs.queries.policy_names import name_faults
 from runs.queries.policy_use import acted
-from runs.queries.scoreboard import FINITE, best_first, scores_under
+from runs.queries.ranking import FINITE, best_first
+from runs.queries.scoreboard import scores_under
 from runs.queries.site_rules import site_facts
 from workspaces import ids, scope
 from workspaces.accounts import window_at

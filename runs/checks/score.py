@@ -5,7 +5,8 @@ import math
 from runs.checks.candidate import Candidate
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Evaluation
-from runs.queries.scoreboard import FINITE, scores_under
+from runs.queries.ranking import FINITE
+from runs.queries.scoreboard import scores_under
 from runs.queries.seed_board import place_of
 from runs.queries.ties import ahead
 from workspaces.models import Contract

@@ -58,7 +58,7 @@ class Evaluation(Owned):
             *same_workspace("evaluation", "run", "benchmark", "contract", "subject_artifact", "samples_artifact"),
             models.UniqueConstraint(fields=["workspace", "run", "benchmark", "metric"], name="evaluation_once"),
         ]
-        indexes = [models.Index(fields=["workspace", "benchmark", "metric", "value"], name="evaluation_rank")]
+        indexes = [models.Index(fields=["workspace", "benchmark", "contract", "metric", "value"], name="evaluation_board")]
 
     @property
     def label(self) -> str:

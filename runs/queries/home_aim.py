@@ -10,7 +10,7 @@ from django.db.models.functions import TruncHour
 from runs.models import Evaluation
 from runs.queries.home_scores import Board
 from runs.queries.home_seeds import SeedLead, seed_trend
-from runs.queries.scoreboard import FINITE
+from runs.queries.ranking import FINITE
 from runs.queries.standing import standing
 from workspaces import kept_query
 from workspaces.models import Contract, Objective

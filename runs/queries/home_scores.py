@@ -9,7 +9,7 @@ from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
 from runs.models import Artifact, Evaluation, Promotion
 from runs.queries.home_seeds import SeedLead, seed_lead
-from runs.queries.scoreboard import FINITE
+from runs.queries.ranking import FINITE
 from runs.queries.standing import standing
 from workspaces import kept_query
 from workspaces.models import Contract

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Case, Count, F, IntegerField, OrderBy, Q, QuerySet, UUIDField, Value, When, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, F, QuerySet
 
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
+from runs.queries.ranking import FINITE, PAGE, best_first, best_keys, page_of, ranked, rows_of
+from runs.queries.reported import reported
 from runs.queries.score_rows import RELATED, with_related
 from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import standing
-from runs.queries.ties import is_ordinal, place, sharing
+from runs.queries.ties import is_ordinal
 from runs.queries.unscored import Unscored, unscored
 from workspaces import kept_query
 from workspaces.contract_metrics import Metric
@@ -28,10 +29,8 @@ from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
 from workspaces.queries.withdrawal import marked
 
-FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
-BARE = Q(run__frozen__pool__isolation=Pool.Isolation.NONE)
-PAGE = 50  # scores of one page
 FARTHEST = 1_000_000  # score from which on no page begins
+LOOKED_AT = 1000  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
 MOST_COLUMNS = 4  # of other metrics beside the score
 MOST_OFFERED = 24
 BY_SCORE, BY_MEAN, BY_MEDIAN = ORDERS = ("score", "mean", "median")
@@ -93,7 +92,7 @@ class Scoreboard:
     older: list[Score] = field(default_factory=list)
     total: int = 0  # scores under the contract that holds now
     ranked: int = 0  # of them that have a rank
-    bare: int = 0  # of those that ran without isolation
+    bare: int = 0  # of `looked_at` those that ran without isolation
     leader: Score | None = None
     follower: Score | None = None  # the first of the next lower rank
     withdrawn: int = 0  # scores under it that rest on something withdrawn, and stand nowhere
@@ -101,9 +100,14 @@ class Scoreboard:
     unscored: Unscored = field(default_factory=Unscored)
 
     @property
+    def looked_at(self) -> int:
+        """How many of the ranked, from the first, were asked how their runs were isolated."""
+        return min(self.ranked, LOOKED_AT)
+
+    @property
     def is_mixed(self) -> bool:
         """Were some of the runs isolated and others not?"""
-        return 0 < self.bare < self.ranked
+        return 0 < self.bare < self.looked_at
 
     @property
     def tied(self) -> int:
@@ -157,29 +161,30 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     offered = _offered(contract, leading, view.metrics)
     view = _settled(view, contract, leading, offered)
     columns = view.metrics or tuple(metric.metric for metric in contract.all_metrics if metric != leading)
-    rows = scores_under(contract, leading)
-    rows = best_of_each(rows, leading.direction) if view.is_best else rows
+    of = _of(contract, leading)
+    if view.is_best:
+        of["pk"] = best_keys(leading.direction, **of)
+    rows = rows_of(**of)
     known = Scoreboard(
         contract=contract, view=view, leading=leading, columns=columns, withdrawn=_withdrawn(contract, leading), offered=offered,
-        unscored=unscored(contract, leading.metric), **_counts(contract, leading, is_best=view.is_best),
+        unscored=unscored(contract, leading.metric), **_counts(leading.direction, **of),
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
         return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
     ordinal = is_ordinal(contract)
-    is_first = not view.start and view.order == BY_SCORE
-    if is_first and not view.metrics and size == PAGE:  # as nearly everybody looks at it
-        page = with_related(kept_query.ask(_first_page, leading.direction, ordinal, view.is_best, size, **_of(contract, leading)))
+    places: dict[str, Any] = {"ordinal": ordinal, "ranked": known.ranked, "total": known.total, **of}
+    if view.metrics:
+        asked = _as_asked(ranked(rows, leading.direction, ordinal=ordinal), contract, leading, view)
+        page = with_related(asked[view.start : view.start + size])
     else:
-        page = with_related(
-            _as_asked(ranked(rows, leading.direction, ordinal=ordinal), contract, leading, view)[view.start : view.start + size]
-        )
+        page = with_related(page_of(leading.direction, start=view.start, size=size, **places))
     others = _others(contract, columns, page)
     scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
-    if is_first:
+    if not view.start and view.order == BY_SCORE:
         top = scores[0] if scores else None
     else:
-        top = next((_score(row) for row in with_related(ranked(rows, leading.direction, ordinal=ordinal)[:1])), None)
+        top = next((_score(row) for row in with_related(page_of(leading.direction, size=1, **places))), None)
     leader = top if top is not None and top.rank is not None else None
     return replace(
         known,
@@ -208,26 +213,23 @@ def _of(contract: Contract, leading: Contract | Metric) -> dict[str, Any]:
     return {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": leading.metric}
 
 
-def _first_page(direction: str, ordinal: bool, is_best: bool, size: int, **of: Any) -> "QuerySet[Evaluation]":
-    return ranked(_rows(direction, is_best, **of), direction, ordinal=ordinal)[:size]
+def _counts(direction: str, **of: Any) -> dict[str, Any]:
+    [tallies, isolations] = kept_query.ask_together(
+        [kept_query.Question(_tally, (), of), kept_query.Question(_isolations, (direction, LOOKED_AT), of)]
+    )
+    counts = {name: count for tally in tallies for name, count in tally.items() if name != "contract"}
+    return {**counts, "bare": sum(isolation == Pool.Isolation.NONE for (isolation,) in isolations)}
 
 
-def _rows(direction: str, is_best: bool, **of: Any) -> "QuerySet[Evaluation]":
-    rows = standing().filter(**of)
-    return best_of_each(rows, direction) if is_best else rows
-
-
-def _counts(contract: Contract, leading: Metric, *, is_best: bool) -> dict[str, Any]:
-    tallies = kept_query.ask(_tally, leading.direction, is_best, **_of(contract, leading))
-    return {name: count for tally in tallies for name, count in tally.items() if name != "contract"}
-
-
-def _tally(direction: str, is_best: bool, **of: Any) -> "QuerySet[Any, Any]":
-    rows: QuerySet[Any, Any] = _rows(direction, is_best, **of).order_by().values("contract")
-    tallies: QuerySet[Any, Any] = rows.annotate(
-        total=Count("pk"), ranked=Count("pk", filter=FINITE), bare=Count("pk", filter=FINITE & BARE)
-    )  # fmt: skip
+def _tally(**of: Any) -> "QuerySet[Any, Any]":
+    rows: QuerySet[Any, Any] = rows_of(**of).order_by().values("contract")
+    tallies: QuerySet[Any, Any] = rows.annotate(total=Count("pk"), ranked=Count("pk", filter=FINITE))
     return tallies
+
+
+def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
+    first = rows_of(**of).filter(FINITE).order_by(*best_first(direction))
+    return first.values_list("run__frozen__pool__isolation")[:most]
 
 
 def _older_scores(contract: Contract, limit: int) -> list[Score]:
@@ -255,30 +257,6 @@ def _marked_scores(**of: Any) -> "QuerySet[Any, Any]":
     return rows.order_by().values_list("contract").annotate(Count("pk"))
 
 
-def best_first(direction: str) -> tuple[OrderBy, str, str]:
-    """The order in which scores lead: by value, of equal ones the earliest."""
-    value = F("value")
-    return (value.desc() if direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
-
-
-def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = False) -> "QuerySet[Evaluation]":
-    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share unless `ordinal`, and `sharing`, how many do."""
-    by_value, *ties = best_first(direction)
-    rows = _marked(rows).annotate(place=place(ordinal, ["is_unranked", by_value], ties), sharing=sharing(ordinal, ["is_unranked", "value"]))
-    return rows.order_by("is_unranked", by_value, *ties)
-
-
-def best_of_each(rows: "QuerySet[Evaluation]", direction: str) -> "QuerySet[Evaluation]":
-    """Of each agent the score that leads the others of it; an evaluation counts for the agent that made what it measured."""
-    measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
-    credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
-    order: list[OrderBy | str] = ["is_unranked", *best_first(direction)]
-    numbered = _marked(rows).annotate(credited=credited).annotate(
-        nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
-    )  # fmt: skip
-    return rows.filter(pk__in=numbered.filter(nth=1).values("pk"))
-
-
 def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metric, view: BoardView) -> "QuerySet[Evaluation]":
     """Rows of `ranked` with their ranks by each column; by mean or median rank where that is asked for, of equal ones the earliest."""
     if not view.metrics:
@@ -288,10 +266,6 @@ def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metr
         return rows
     by = by_mean if view.order == BY_MEAN else by_median
     return rows.annotate(ranks_together=by(len(view.metrics))).order_by("is_unranked", "ranks_together", "created_at", "pk")
-
-
-def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    return rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
 
 
 def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
@@ -331,18 +305,11 @@ def _follower(
 
 def _offered(contract: Contract, leading: Metric, wanted: Sequence[str]) -> list[str]:
     """Other metrics that runs reported: the first of them, and those that the address names."""
-    found = [name for (name,) in kept_query.ask(_first_reported, **_of(contract, leading))]
-    missing = [name for name in wanted if name not in found][:MOST_COLUMNS]
-    more = _reported(**_of(contract, leading)).filter(metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()
+    of = {"benchmark": contract.benchmark_id, "contract": contract.pk}
+    found = [name for name in reported(**of, most=MOST_OFFERED + 1) if name != leading.metric][:MOST_OFFERED]
+    missing = [name for name in wanted if name not in found and name != leading.metric][:MOST_COLUMNS]
+    more = standing().filter(**of, metric__in=missing).values_list("metric", flat=True).distinct() if missing else ()
     return [*found, *sorted(more)]
-
-
-def _reported(benchmark: Any, contract: Any, metric: Any) -> "QuerySet[Evaluation]":
-    return standing().filter(benchmark=benchmark, contract=contract).exclude(metric=metric)
-
-
-def _first_reported(**of: Any) -> "QuerySet[Any, Any]":
-    return _reported(**of).order_by("metric").values_list("metric").distinct()[:MOST_OFFERED]
 
 
 def _others(contract: Contract, metrics: Sequence[str], rows: Iterable[Evaluation]) -> dict[uuid.UUID, tuple[Measured, ...]]:

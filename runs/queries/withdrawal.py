@@ -12,7 +12,8 @@ from runs.models import Artifact, Evaluation, Run
 from runs.queries.home_seeds import SeedLead, lead_of
 from runs.queries.lineage import Lineage, Node, Way, reach, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
-from runs.queries.scoreboard import FINITE, best_first, scores_under
+from runs.queries.ranking import FINITE, best_first
+from runs.queries.scoreboard import scores_under
 from workspaces import kept_query
 from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal

@@ -267,7 +267,7 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
         {
             "name": "Runs were isolated",
             "verdict": "no" if board.bare else "yes",
-            "observed": f"{board.ranked - board.bare} of {board.ranked}",
+            "observed": f"{board.looked_at - board.bare} of {'the first ' if board.looked_at < board.ranked else ''}{board.looked_at:,}",
             "required": "",
             "line": board.contract.accepts_no_isolation_reason or "A run without isolation can read what else lies on its machine.",
         },

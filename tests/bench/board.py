@@ -1,7 +1,8 @@
 """A scoreboard of 100,000 evaluations: `make bench BENCH=board ARGS=[evaluations]`.
 
-One run each, of 20 agents, with ties, NaN and infinities among the scores. CPU of the page of the benchmark, beside that of the page of one
-artifact, both of this process alone and asked through the test client; with what the database takes it is the whole time. Target: under 5 times.
+One run each, of 20 agents, with ties, NaN and infinities among the scores, and as many scores of another metric. The time that the page of the
+benchmark takes in all, database and this process, beside that of the page of one artifact, both asked through the test client. Target: under 5
+times.
 """
 
 import math
@@ -17,6 +18,7 @@ django.setup()
 
 from django.conf import settings  # noqa: E402  # after the settings are read, as everything below
 from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.test.utils import override_settings  # noqa: E402
 
@@ -30,7 +32,7 @@ PLAIN = {**settings.STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticf
 AGENTS, ROUNDS = 20, 5
 MOST_TIMES = 5.0
 ODD = (float("nan"), float("inf"), float("-inf"))
-PAGES = ("", "?rows=best", "?from=5000", "csv/")
+PAGES = ("", "?rows=best", "?from=5000", "?metric=loss", "csv/")
 SELF = "benchmarks/accuracy/"
 
 
@@ -48,6 +50,9 @@ def fill(laboratory: Laboratory, pattern: Run, count: int) -> None:
         }
         assert any(math.isnan(value) for value, _ in scores.values())
         score_runs(actor=laboratory.owner, scores=scores)
+        score_runs(actor=laboratory.owner, scores={run: (chance.random(), None) for run in made}, metric="loss")
+    with connection.cursor() as cursor:  # as autovacuum does within a minute
+        cursor.execute("ANALYZE")
 
 
 def cost_of(browser: Client, path: str) -> tuple[float, float]:
@@ -80,7 +85,7 @@ def main(count: int) -> None:
         cpu, whole = cost_of(browser, f"/workspaces/lab/{SELF}{page}")
         said = ""
         if not page:
-            said = f"   target under {MOST_TIMES:.0f} times: {judged(f'scoreboard of {count} evaluations', cpu < MOST_TIMES * one)}"
+            said = f"   target under {MOST_TIMES:.0f} times in all: {judged(f'scoreboard of {count} evaluations', whole < MOST_TIMES * one_whole)}"
         name = SELF + page
         print(
             f"{name:35} {cpu * 1000:7.1f} ms of CPU {whole * 1000:8.0f} ms in all, {cpu / one:5.1f} and {whole / one_whole:5.1f} times{said}"

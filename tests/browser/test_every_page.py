@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
@@ -23,9 +24,15 @@ NO_PAGE = {
 ASKS = {"withdrawal-new": "?kind=run&id={run}"}  # what a page wants to be asked for
 RUN_TABS = ("log", "metrics", "files", "certificate", "cost", "audit")
 OF_ACCOUNTS = ("account_login", "account_logout", "account_change_password", "account_reauthenticate")
-WIDTHS = (1440, 390)
 # Rules of axe: all once, then those whose answer the theme or the width may change.
-ALL, COLOURS, NARROW = (), ("color-contrast", "link-in-text-block"), ("scrollable-region-focusable",)
+COLOURS, NARROW = ("color-contrast", "link-in-text-block"), ("scrollable-region-focusable",)
+# Each a change to the page as it is open: how wide, in which theme, by which rules; None: none.
+LOOKS: tuple[tuple[int, Literal["light", "dark"], tuple[str, ...] | None], ...] = (
+    (1440, "light", ()),
+    (1440, "dark", COLOURS),
+    (390, "dark", None),
+    (390, "light", NARROW),
+)
 
 
 def addresses(values: dict[str, str]) -> Iterator[str]:
@@ -49,28 +56,27 @@ def addresses(values: dict[str, str]) -> Iterator[str]:
             yield f"{url}?benchmark=accuracy&agent=worker&datasets=table&gpu_hours=2"
 
 
-def judge(visitor: Visitor, url: str, scheme: str, *, axe: bool) -> Iterator[str]:
-    """Faults of one page, at both widths."""
-    visitor.page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
+def judge(visitor: Visitor, url: str, *, axe: bool) -> Iterator[str]:
+    """Faults of one page, in each of its looks: style sheets alone know of theme and width, so that it is loaded once."""
+    visitor.page.set_viewport_size({"width": 1440, "height": 1000})
     visitor.go(url)
     name = re.sub(r"\W+", "-", url.partition("/lab/")[2] or url)[:50]
-    for width in WIDTHS:
+    for width, scheme, rules in LOOKS:
         visitor.page.set_viewport_size({"width": width, "height": 1000})
+        visitor.page.emulate_media(color_scheme=scheme)
         visitor.shoot(f"{name}-{width}-{scheme}")
         if wide := visitor.sideways():
-            yield f"{url} at {width}: sideways, {wide}"
-        if axe:
-            rules = ALL if (width, scheme) == (WIDTHS[0], "light") else COLOURS if width == WIDTHS[0] else NARROW
+            yield f"{url} at {width}, {scheme}: sideways, {wide}"
+        if axe and rules is not None:
             yield from (f"{url} at {width}, {scheme}: {barrier}" for barrier in visitor.barriers(*rules))
     assert not visitor.page.locator("main img[src=x], main script:not([src])").count(), f"{url} makes markup of what somebody wrote"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("names", [(), MEANT_ILL], ids=["real", "ill-meant"])
-def test_pages_with_content(visit: Visit, names: tuple[str, ...], scheme: str) -> None:
+def test_pages_with_content(visit: Visit, names: tuple[str, ...]) -> None:
     laboratory, values = full_laboratory(*names)
-    visitor = visit(laboratory.owner, scheme=scheme)
-    faults = [fault for url in addresses(values) for fault in judge(visitor, url, scheme, axe=not names)]
+    visitor = visit(laboratory.owner)
+    faults = [fault for url in addresses(values) for fault in judge(visitor, url, axe=not names)]
     assert not faults, "\n".join(faults)
 
 
@@ -82,16 +88,13 @@ def test_pages_without_content(visit: Visit) -> None:
     Engine.objects.create(slug="local", kind=Engine.Kind.LOCAL, slots=4)
     make_workspace("lab", owner=owner.user)
     visitor = visit(owner)
-    faults = [fault for url in addresses({"workspace": "lab"}) for fault in judge(visitor, url, "light", axe=True)]
+    faults = [fault for url in addresses({"workspace": "lab"}) for fault in judge(visitor, url, axe=True)]
     assert not faults, "\n".join(faults)
 
 
 def test_pages_of_strangers(visit: Visit) -> None:
     """What somebody sees who has not signed in, and what says that there is nothing."""
-    for scheme in ("light", "dark"):
-        visitor = visit(scheme=scheme)
-        visitor.expected = {404}
-        faults = [
-            fault for url in ("/accounts/login/", "/accounts/signup/", "/nowhere/") for fault in judge(visitor, url, scheme, axe=True)
-        ]
-        assert not faults, "\n".join(faults)
+    visitor = visit()
+    visitor.expected = {404}
+    faults = [fault for url in ("/accounts/login/", "/accounts/signup/", "/nowhere/") for fault in judge(visitor, url, axe=True)]
+    assert not faults, "\n".join(faults)

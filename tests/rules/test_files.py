@@ -24,6 +24,7 @@ RAW_SQL = (
     "runs/queries/lineage_whole.py",  # all edges of the lineage, by server-side cursors
     "runs/queries/metric.py",  # arrays of points thinned where they lie
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
+    "runs/queries/reported.py",  # a loose walk along an index
     "runs/queries/run_page.py",  # the figures of a run's page in one statement
     "runs/queries/site.py",  # functions that answer across workspaces
     "runs/queries/start.py",  # how full pools are, in one statement: every claim asks

@@ -12,7 +12,8 @@ from django.test import Client
 from runs.models import Evaluation
 from runs.queries import scoreboard as boards
 from runs.queries.mean_rank import by_median, with_ranks
-from runs.queries.scoreboard import ranked, scores_under
+from runs.queries.ranking import ranked
+from runs.queries.scoreboard import scores_under
 from tests.factories import make_member
 from tests.factories_people import signed_in
 from tests.factories_runs import Laboratory

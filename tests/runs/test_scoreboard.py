@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 
 from runs.models import Evaluation, Run
-from runs.queries.scoreboard import FINITE, BoardView, scoreboard, scores_under
+from runs.queries.ranking import FINITE
+from runs.queries.scoreboard import BoardView, scoreboard, scores_under
 from runs.queries.ties import ahead
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.access import Actor
