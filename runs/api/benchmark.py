@@ -273,7 +273,7 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
         "contract_version": board.contract and board.contract.version,
         "evaluations": board.runs,
         "games": board.games,
-        "apart": board.apart,
+        "apart": len(board.apart),
         "unread": board.unread,
         "has_prior": board.has_prior,
         "is_cut": board.is_cut,

@@ -37,15 +37,24 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """An artifact that met nobody of those who are rated, directly or through others: how many games it played, and whom it met."""
+
+    artifact: Artifact
+    games: int
+    met: tuple[Artifact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Arena:
     """`players` best first; the reference, whose rating is 0, is the earliest made of those who met each other, directly or through others.
-    `apart` are those who met none of these; `unread` files could not be read, or are not as they should be."""
+    `apart` are those who met none of these, with the most games first; `unread` files could not be read, or are not as they should be."""
 
     contract: Contract | None
     players: list[Player] = field(default_factory=list)
     games: int = 0
     runs: int = 0
-    apart: int = 0
+    apart: list[Apart] = field(default_factory=list)
     unread: int = 0
     has_prior: bool = False
     is_cut: bool = False  # there are more files, or players, than were read
@@ -73,9 +82,15 @@ def arena(benchmark: Benchmark) -> Arena:
     found = rate(met, reference)
     inside = [each for each in met if each.first in found.of]
     return Arena(
-        contract, _players(inside, found.of, artifacts, reference), sum(int(each.games) for each in inside), apart=len(games) - len(found.of),
-        has_prior=found.has_prior, is_cut=is_cut, runs=read, unread=unread,
-    )  # fmt: skip
+        contract,
+        _players(inside, found.of, artifacts, reference),
+        sum(int(each.games) for each in inside),
+        apart=_apart([each for each in met if each.first not in found.of], artifacts),
+        has_prior=found.has_prior,
+        is_cut=is_cut,
+        runs=read,
+        unread=unread,
+    )
 
 
 def _files(contract: Contract) -> list[Artifact]:
@@ -122,6 +137,19 @@ def _games_of(met: list[Met[str]]) -> Counter[str]:
     for each in met:
         games.update({each.first: int(each.games), each.second: int(each.games)})
     return games
+
+
+def _apart(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> list[Apart]:
+    others: dict[str, set[str]] = {}
+    for each in met:
+        others.setdefault(each.first, set()).add(each.second)
+        others.setdefault(each.second, set()).add(each.first)
+    return [
+        Apart(
+            artifacts[sha], games, tuple(sorted((artifacts[other] for other in others[sha]), key=lambda made: (made.created_at, made.pk)))
+        )
+        for sha, games in _games_of(met).most_common()
+    ]
 
 
 def _reference(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> str:

@@ -54,7 +54,7 @@ def test_games_of_several_evaluations_become_ratings_on_page_csv_and_api(laborat
     found = board(laboratory)
     # 20 games drawn in pairs, then 10 pairs in which `two` had 16 of 20 points: 26 of 40 in all. `three` had 5/2 of 20 against `two`.
     assert rated(found) == {"1.pt": (26 + 17.5, 60), "0.pt": (14, 40), "2.pt": (2.5, 20)}
-    assert (found.games, found.runs, found.apart, found.unread, found.has_prior, found.is_cut) == (60, 2, 0, 0, False, False)
+    assert (found.games, found.runs, found.apart, found.unread, found.has_prior, found.is_cut) == (60, 2, [], 0, False, False)
     by_path = {player.artifact.path: player for player in found.players}
     assert [player.rank for player in found.players] == [1, 2, 3]
     assert (by_path["0.pt"].is_reference, by_path["0.pt"].rating.elo) == (True, 0.0)
@@ -83,7 +83,11 @@ def test_what_no_evaluation_was_given_and_what_is_no_result_does_not_count(labor
     played(laboratory, [three, four], (three, four, [1, 0, 0, 0, 0]))
     found = board(laboratory)
     assert rated(found) == {"0.pt": (4, 6), "1.pt": (2, 6)}
-    assert (found.unread, found.apart, found.runs) == (1, 2, 2)
+    assert (found.unread, len(found.apart), found.runs) == (1, 2, 2)
+    assert {(row.artifact.path, row.games, row.met) for row in found.apart} == {("2.pt", 2, (four,)), ("3.pt", 2, (three,))}
+    page = client_of(laboratory.owner).get(f"/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy/arena/").content.decode()
+    apart = page[page.index("2 artifacts met none of these") :]
+    assert apart.count(f'href="/workspaces/{laboratory.workspace.slug}/artifacts/{four.public_id}/"') == 2, "itself, and whom the other met"
 
 
 def test_a_withdrawal_takes_the_games_away_and_undoing_it_brings_them_back(laboratory: Laboratory) -> None:
