@@ -16,11 +16,11 @@ from django.db.models import Count, F, QuerySet
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
-from runs.queries.ranking import FINITE, PAGE, best_first, best_keys, page_of, ranked, rows_of
+from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys, page_of, ranked, rows_of
 from runs.queries.reported import reported
-from runs.queries.score_rows import RELATED, with_related
+from runs.queries.score_rows import with_related
 from runs.queries.seed_board import SeedBoard, seed_board
-from runs.queries.standing import standing
+from runs.queries.standing import check_runs, standing
 from runs.queries.ties import is_ordinal
 from runs.queries.unscored import Unscored, unscored
 from workspaces import kept_query
@@ -30,7 +30,7 @@ from workspaces.queries.registry import current_contract
 from workspaces.queries.withdrawal import marked
 
 FARTHEST = 1_000_000  # score from which on no page begins
-LOOKED_AT = 1000  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
+LOOKED_AT = 200  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
 MOST_COLUMNS = 4  # of other metrics beside the score
 MOST_OFFERED = 24
 BY_SCORE, BY_MEAN, BY_MEDIAN = ORDERS = ("score", "mean", "median")
@@ -66,10 +66,18 @@ class Score:
     rank: int | None
     evaluation: Evaluation
     is_current: bool
-    is_isolated: bool  # the pool kept the run away from the holdout
     sharing: int = 1
     others: tuple[Measured, ...] = ()
     ranks: Ranks | None = None  # over the score and the columns beside it; None without columns, and without a rank
+
+    @property
+    def isolation(self) -> str:
+        """Of the pool, from the holdout among others: what the run was admitted on."""
+        return str(getattr(self.evaluation, "isolation"))
+
+    @property
+    def is_isolated(self) -> bool:
+        return self.isolation != Pool.Isolation.NONE
 
     @property
     def made_by(self) -> Run:
@@ -166,8 +174,8 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
         of["pk"] = best_keys(leading.direction, **of)
     rows = rows_of(**of)
     known = Scoreboard(
-        contract=contract, view=view, leading=leading, columns=columns, withdrawn=_withdrawn(contract, leading), offered=offered,
-        unscored=unscored(contract, leading.metric), **_counts(leading.direction, **of),
+        contract=contract, view=view, leading=leading, columns=columns, offered=offered,
+        unscored=unscored(contract, leading.metric), **_counts(leading.direction, of, contract, leading),
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
@@ -213,18 +221,37 @@ def _of(contract: Contract, leading: Contract | Metric) -> dict[str, Any]:
     return {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": leading.metric}
 
 
-def _counts(direction: str, **of: Any) -> dict[str, Any]:
-    [tallies, isolations] = kept_query.ask_together(
-        [kept_query.Question(_tally, (), of), kept_query.Question(_isolations, (direction, LOOKED_AT), of)]
-    )
-    counts = {name: count for tally in tallies for name, count in tally.items() if name != "contract"}
-    return {**counts, "bare": sum(isolation == Pool.Isolation.NONE for (isolation,) in isolations)}
+def _counts(direction: str, of: dict[str, Any], contract: Contract, leading: Metric) -> dict[str, Any]:
+    """PostgreSQL counts all rows by the index alone, and those that do not stand, or have no rank, from the few that there are of them."""
+    counted = [
+        kept_query.Question(_every, (), of), kept_query.Question(_marked_scores, (), of), kept_query.Question(_of_checks, (), of),
+        kept_query.Question(_without_rank, (), of), kept_query.Question(_marked_scores, (), _of(contract, leading)),
+    ]  # fmt: skip
+    *answers, isolations = kept_query.ask_together([*counted, kept_query.Question(_isolations, (direction, LOOKED_AT), of)])
+    every, marked_here, of_checks, unranked, withdrawn = (sum(count for _, count in rows) for rows in answers)
+    total = every - marked_here - of_checks
+    bare = sum(isolation == Pool.Isolation.NONE for (isolation,) in isolations)
+    return {"total": total, "ranked": total - unranked, "withdrawn": withdrawn, "bare": bare}
 
 
-def _tally(**of: Any) -> "QuerySet[Any, Any]":
-    rows: QuerySet[Any, Any] = rows_of(**of).order_by().values("contract")
-    tallies: QuerySet[Any, Any] = rows.annotate(total=Count("pk"), ranked=Count("pk", filter=FINITE))
-    return tallies
+def _counted(rows: "QuerySet[Evaluation]") -> "QuerySet[Any, Any]":
+    return rows.order_by().values_list("contract").annotate(rows=Count("*"))
+
+
+def _every(**of: Any) -> "QuerySet[Any, Any]":
+    return _counted(Evaluation.objects.filter(**of))
+
+
+def _marked_scores(**of: Any) -> "QuerySet[Any, Any]":
+    return _counted(Evaluation.objects.filter(**of, pk__in=marked("evaluation")))
+
+
+def _of_checks(**of: Any) -> "QuerySet[Any, Any]":
+    return _counted(Evaluation.objects.filter(**of, run__in=check_runs()).exclude(pk__in=marked("evaluation")))
+
+
+def _without_rank(**of: Any) -> "QuerySet[Any, Any]":
+    return _counted(standing().filter(**of, value__in=NO_NUMBERS))
 
 
 def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
@@ -235,26 +262,19 @@ def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
 def _older_scores(contract: Contract, limit: int) -> list[Score]:
     if not limit:
         return []
-    return [_older(row) for row in kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk)]
+    return [
+        _older(row) for row in with_related(kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk))
+    ]
 
 
 def _under_others(limit: int, benchmark: Any, contract: Any) -> "QuerySet[Evaluation]":
     older = standing().filter(benchmark=benchmark).exclude(contract=contract).filter(metric=F("contract__metric"))
-    return _related(older).order_by("-created_at", "-pk")[:limit]
+    return older.order_by("-created_at", "-pk")[:limit]
 
 
 def scores_under(contract: Contract, leading: Contract | Metric | None = None) -> "QuerySet[Evaluation]":
     """Scores of the contract's first metric, or another, measured under this version of it, that rest on nothing withdrawn."""
     return standing().filter(**_of(contract, leading or contract))
-
-
-def _withdrawn(contract: Contract, leading: Metric) -> int:
-    return sum(count for _, count in kept_query.ask(_marked_scores, **_of(contract, leading)))
-
-
-def _marked_scores(**of: Any) -> "QuerySet[Any, Any]":
-    rows = Evaluation.objects.filter(**of, pk__in=marked("evaluation"))
-    return rows.order_by().values_list("contract").annotate(Count("pk"))
 
 
 def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metric, view: BoardView) -> "QuerySet[Evaluation]":
@@ -268,17 +288,12 @@ def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metr
     return rows.annotate(ranks_together=by(len(view.metrics))).order_by("is_unranked", "ranks_together", "created_at", "pk")
 
 
-def _related(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    return rows.select_related(*RELATED)
-
-
 def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int = 0) -> Score:
     is_ranked = not getattr(row, "is_unranked")
     return Score(
         rank=getattr(row, "place") if is_ranked else None,
         evaluation=row,
         is_current=True,
-        is_isolated=row.run.isolation != Pool.Isolation.NONE,
         sharing=getattr(row, "sharing") if is_ranked else 1,
         others=others,
         ranks=ranks_of(row, columns) if is_ranked and columns else None,
@@ -286,7 +301,7 @@ def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int =
 
 
 def _older(row: Evaluation) -> Score:
-    return Score(rank=None, evaluation=row, is_current=False, is_isolated=row.run.isolation != Pool.Isolation.NONE)
+    return Score(rank=None, evaluation=row, is_current=False)
 
 
 def _follower(
@@ -299,8 +314,8 @@ def _follower(
     if found is not None:
         return found
     those: dict[str, Any] = {"pk": leader.evaluation.pk} if ordinal else {"value": leader.evaluation.value}
-    behind = _related(rows).filter(FINITE).exclude(**those).order_by(*best_first(leading.direction)).first()
-    return None if behind is None else Score(leader.sharing + 1, behind, True, behind.run.isolation != Pool.Isolation.NONE)
+    behind = with_related(rows.filter(FINITE).exclude(**those).order_by(*best_first(leading.direction))[:1])
+    return next((Score(leader.sharing + 1, row, True) for row in behind), None)
 
 
 def _offered(contract: Contract, leading: Metric, wanted: Sequence[str]) -> list[str]:

@@ -201,7 +201,7 @@ def _score_cells(board: Scoreboard, score: Score) -> Sequence[Cell]:
         score.rank, score.sharing if score.rank is not None else None, row.run.public_id, row.run.name, row.value, row.standard_error,
         None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, row.errored,
         row.abstained, made.agent.slug,
-        made.agent_version.number, made.public_id, row.run.isolation, row.contract.version, row.run.status,
+        made.agent_version.number, made.public_id, score.isolation, row.contract.version, row.run.status,
         "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
         *_other_cells(score, has_ranks=bool(board.view.metrics)),
     )  # fmt: skip
