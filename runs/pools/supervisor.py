@@ -165,17 +165,21 @@ class Supervisor:
             self.status = int(self.cell_said[1 : self.cell_said.index(b"\n")]) if said else status
 
     def scratch(self) -> int:
-        """Bytes in the run's private scratch folders, which lie in memory: seen through the cell, which sees them as the run does."""
+        """Bytes in the run's private scratch folders, which lie in memory: seen through the cell, which sees them as the run does. Until the cell
+        has covered a folder it sees the machine's own there, whose disk is not the run's memory."""
         if not (self.namespaced or self.start["mounts"]) or self.cell_reaped:
             return 0
-        used = 0
+        used = {}
         for path in cell.SHARED_SCRATCH:
             try:
+                device = os.stat(f"/proc/{self.cell}/root{path}").st_dev
+                if device == os.stat(path).st_dev:
+                    continue
                 seen = os.statvfs(f"/proc/{self.cell}/root{path}")
             except OSError:
                 continue  # the machine has no such folder, or the cell has just ended
-            used += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
-        return used
+            used[device] = (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+        return sum(used.values())
 
     def measure(self, now: float) -> None:
         living = descendants(os.getpid(), self.own() | self.sampler.own())

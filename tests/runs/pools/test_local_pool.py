@@ -20,6 +20,7 @@ from runs.pools.folder import remove_tree
 from runs.pools.isolation import Isolation, available, can_enter, describe
 from runs.pools.local import LocalPool
 from runs.pools.processes import is_alive
+from runs.pools.supervisor import Supervisor
 from tests.runs.pools.conformance import Conformance
 from tests.runs.pools.laboratory import Laboratory, alive, wait_for
 
@@ -252,6 +253,13 @@ def test_an_end_that_a_run_wrote_itself_is_none_while_its_launcher_lives(bare: L
     bare.pool.cancel(order.workspace, order.key, grace_seconds=0)
     bare.ended(order)
     assert not is_alive(process)
+
+
+def test_the_machines_own_folders_are_not_a_runs_memory(tmp_path: Path) -> None:
+    """A cell that has not covered them yet sees what the launcher sees; a disk in use was once taken for 80 GB of the run's."""
+    launcher = Supervisor(str(tmp_path), {"isolation": "namespace", "mounts": []}, {})
+    launcher.cell = os.getpid()
+    assert launcher.scratch() == 0
 
 
 def test_scratch_folders_lie_in_memory_and_count_as_it(confined: Laboratory) -> None:
