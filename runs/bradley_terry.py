@@ -49,6 +49,9 @@ class Rating:
         return self.elo + NORMAL_975 * self.error
 
 
+TOO_FAR_APART = "The results are too far apart to be rated."
+
+
 @dataclass(frozen=True, slots=True)
 class Ratings(Generic[P]):
     """`has_prior`: one drawn game was added to each two that met, since somebody, or some group, has won or lost all games against the others."""
@@ -60,7 +63,8 @@ class Ratings(Generic[P]):
 def rate(met: Sequence[Met[P]], reference: P) -> Ratings[P]:
     """Ratings of all who have met the reference, or somebody who has; of others nothing can be said against it, and they are left out.
 
-    ValueError where a result is none: more points than games, no games, a player against itself."""
+    ValueError where a result is none: more points than games, no games, a player against itself; and where results are so far apart that the
+    numbers of the machine cannot tell them (then there is no finite error either)."""
     for each in met:
         if each.first == each.second or not (math.isfinite(each.games) and 0 <= each.points <= each.games and each.games > 0):
             raise ValueError(f"{each.points:g} points of {each.games:g} games, {each.first} against {each.second}")
@@ -77,8 +81,15 @@ def rate(met: Sequence[Met[P]], reference: P) -> Ratings[P]:
         for player, sign in ((each.first, 1), (each.second, -1)):
             if player in free:
                 row[free[player]] = sign
-    strengths, information = _maximum(rows, np.array([each.points for each in inside]), np.array([each.games for each in inside]))
-    errors = np.sqrt(np.diag(np.linalg.inv(information))) if free else []
+    points, games = np.array([each.points for each in inside]), np.array([each.games for each in inside])
+    try:
+        with np.errstate(all="ignore"):
+            strengths, information = _maximum(rows, points, games)
+            errors = np.sqrt(np.diag(np.linalg.inv(information))) if free else np.zeros(0)
+    except np.linalg.LinAlgError as singular:
+        raise ValueError(TOO_FAR_APART) from singular
+    if not (np.isfinite(strengths).all() and np.isfinite(errors).all()):
+        raise ValueError(TOO_FAR_APART)
     rated = {
         player: Rating(float(strengths[place]) * ELO_PER_NATURAL_UNIT, float(errors[place]) * ELO_PER_NATURAL_UNIT)
         for player, place in free.items()

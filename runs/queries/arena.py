@@ -57,6 +57,7 @@ class Arena:
     apart: list[Apart] = field(default_factory=list)
     unread: int = 0
     has_prior: bool = False
+    is_unrated: bool = False  # there are games, whose results are too far apart for ratings
     is_cut: bool = False  # there are more files, or players, than were read
 
     @property
@@ -79,7 +80,10 @@ def arena(benchmark: Benchmark) -> Arena:
     if not met:
         return Arena(contract, runs=read, unread=unread, is_cut=is_cut)
     reference = _reference(met, artifacts)
-    found = rate(met, reference)
+    try:
+        found = rate(met, reference)
+    except ValueError:  # what was played counts, and nobody can say by how much
+        return Arena(contract, games=sum(int(each.games) for each in met), runs=read, unread=unread, is_cut=is_cut, is_unrated=True)
     inside = [each for each in met if each.first in found.of]
     return Arena(
         contract,
@@ -100,10 +104,8 @@ def _files(contract: Contract) -> list[Artifact]:
     if contract.evaluator_id is not None:
         runs = runs.filter(agent_version=contract.evaluator_id)
     rows = Artifact.objects.filter(run__in=runs, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
-    found: dict[object, Artifact] = {}
-    for file in rows.select_related("blob").order_by("-created_at", "-pk")[: 2 * MOST_FILES]:
-        found.setdefault(file.run_id, file)
-    return list(found.values())[: MOST_FILES + 1]
+    newest = rows.order_by("run", "-created_at", "-pk").distinct("run").values("pk")
+    return list(Artifact.objects.filter(pk__in=newest).select_related("blob").order_by("-created_at", "-pk")[: MOST_FILES + 1])
 
 
 def _played(files: list[Artifact]) -> tuple[list[Met[str]], dict[str, Artifact], int]:

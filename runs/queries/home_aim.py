@@ -48,10 +48,11 @@ class Aim:
 
     @property
     def missing(self) -> str:
-        """How far the best is from the target, to the digits that its error leaves; "" where it is reached or nothing is measured."""
+        """How far the best is from the target, to two significant digits, whatever its error; "" where it is reached or nothing is measured."""
         if self.best is None or self.contract is None or self.objective.target is None or self.is_reached:
             return ""
-        value = number(abs(self.objective.target - self.best.value), self.best.standard_error).partition(" ")[0]
+        gap = abs(self.objective.target - self.best.value)
+        value = number(gap, gap).partition(" ")[0]
         return f"{value} {self.contract.unit}".rstrip()
 
 

@@ -13,7 +13,7 @@ from runs.queries.lineage_decided import DECIDED_READERS
 from runs.queries.lineage_described import Described, Rows
 from runs.queries.lineage_edges import NodeKind
 from workspaces.access import Kind, Permission, Rights
-from workspaces.models import AgentVersion, Approval, Contract, DatasetVersion, Pool, User
+from workspaces.models import AgentVersion, Approval, ApprovalVote, Contract, DatasetVersion, Pool, User
 from workspaces.units import number
 
 K = NodeKind
@@ -232,6 +232,10 @@ def _contracts(keys: list[uuid.UUID], workspace: str) -> Rows:
 
 
 def _approvals(keys: list[uuid.UUID], workspace: str) -> Rows:
+    """By whom it was decided; while it waits, by whom it was asked."""
+    deciders: dict[uuid.UUID, dict[str, None]] = {}
+    for vote in ApprovalVote.objects.filter(approval__in=keys).select_related("person").order_by("created_at", "pk"):
+        deciders.setdefault(vote.approval_id, {})[vote.person.label] = None
     for row in Approval.objects.filter(pk__in=keys).select_related("requested_by"):
         yield (
             row.pk,
@@ -239,7 +243,7 @@ def _approvals(keys: list[uuid.UUID], workspace: str) -> Rows:
                 label=f"{row.subject_label}: {row.get_status_display()}",
                 url=reverse("approval", args=[workspace, row.public_id]),
                 when=row.decided_at or row.created_at,
-                by=row.requested_by.label,
+                by=", ".join(deciders.get(row.pk, ())) or row.requested_by.label,
                 public_id=row.public_id,
                 attributes={"status": row.status, "contentHash": row.content_hash, "endTime": row.decided_at},
             ),

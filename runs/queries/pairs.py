@@ -12,7 +12,7 @@ from workspaces.queries.registry import stored_content
 from workspaces.store import StoreAway, StoreDamaged, StoreMissing
 
 PAIRS_KIND, PAIRS_SCHEMA = "pairs", "labsite.pairs.v1"
-MOST_FILE_BYTES, MOST_PAIRS = 2**20, 10_000_000
+MOST_FILE_BYTES, MOST_PAIRS = 2**20, 1_000_000
 LOST = (NotFound, Refusal, StoreAway, StoreDamaged, StoreMissing)  # what a file may answer instead of its content
 
 Match = tuple[str, str, Sequence[int]]

@@ -1,7 +1,7 @@
 """The order of scores on a board, and the places in it.
 
 A rank wants to know how many are ahead, never who they are: a page of a board is read by the index that holds the order, and of what stands on no
-page only those are counted that share a value with its ends. So a page costs the same whether a thousand scores are ranked or a million.
+page those are counted that share a value with its ends, or are ahead of them. Nothing but the best of each agent sorts the whole board.
 """
 
 import math

@@ -9,10 +9,10 @@ from workspaces import prepared, scope
 
 _NEXT = """
 SELECT metric FROM runs_evaluation WHERE workspace_id = %s AND benchmark_id = %s AND contract_id = %s{after}
-AND id NOT IN (
-    SELECT object_id FROM workspaces_withdrawnobject AS mark JOIN workspaces_withdrawal AS withdrawal ON withdrawal.id = mark.withdrawal_id
-    WHERE mark.workspace_id = %s AND mark.kind = 'evaluation' AND withdrawal.undone_at IS NULL)
-AND run_id NOT IN (SELECT run_id FROM runs_checkresult WHERE workspace_id = %s AND run_id IS NOT NULL)
+AND NOT EXISTS (
+    SELECT FROM workspaces_withdrawnobject AS mark JOIN workspaces_withdrawal AS withdrawal ON withdrawal.id = mark.withdrawal_id
+    WHERE mark.workspace_id = %s AND mark.kind = 'evaluation' AND mark.object_id = runs_evaluation.id AND withdrawal.undone_at IS NULL)
+AND NOT EXISTS (SELECT FROM runs_checkresult AS checked WHERE checked.workspace_id = %s AND checked.run_id = runs_evaluation.run_id)
 ORDER BY metric LIMIT 1
 """
 _WALK = f"""

@@ -123,11 +123,6 @@ class Scoreboard:
         return self.leader.sharing if self.leader else 0
 
     @property
-    def first(self) -> int:
-        """The place of the page's first score on the board, from 1."""
-        return self.view.start + 1
-
-    @property
     def last(self) -> int:
         return self.view.start + len(self.scores)
 
@@ -179,7 +174,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
-        return replace(known, over_seeds=together, older=_older_scores(contract, older_limit))
+        return replace(known, over_seeds=together, older=_older_scores(contract, leading, older_limit))
     ordinal = is_ordinal(contract)
     places: dict[str, Any] = {"ordinal": ordinal, "ranked": known.ranked, "total": known.total, **of}
     if view.metrics:
@@ -197,7 +192,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     return replace(
         known,
         scores=scores,
-        older=_older_scores(contract, older_limit),
+        older=_older_scores(contract, leading, older_limit),
         leader=leader,
         follower=_follower(leader, scores, rows, leading, ordinal=ordinal),
     )
@@ -259,16 +254,17 @@ def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
     return first.values_list("run__frozen__pool__isolation")[:most]
 
 
-def _older_scores(contract: Contract, limit: int) -> list[Score]:
+def _older_scores(contract: Contract, leading: Metric, limit: int) -> list[Score]:
     if not limit:
         return []
-    return [
-        _older(row) for row in with_related(kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk))
-    ]
+    named = {"metric": leading.metric} if leading.metric != contract.metric else {}
+    found = kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk, **named)
+    return [_older(row) for row in with_related(found)]
 
 
-def _under_others(limit: int, benchmark: Any, contract: Any) -> "QuerySet[Evaluation]":
-    older = standing().filter(benchmark=benchmark).exclude(contract=contract).filter(metric=F("contract__metric"))
+def _under_others(limit: int, benchmark: Any, contract: Any, metric: Any = None) -> "QuerySet[Evaluation]":
+    """Scores of one metric, else of the first that each of the older contracts ranked by."""
+    older = standing().filter(benchmark=benchmark, metric=F("contract__metric") if metric is None else metric).exclude(contract=contract)
     return older.order_by("-created_at", "-pk")[:limit]
 
 

@@ -2,16 +2,19 @@
 
 import uuid
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.models import CheckResult, Evaluation
-from workspaces.queries.withdrawal import marked
+from workspaces.models import WithdrawnObject
 
 
 def standing() -> "QuerySet[Evaluation]":
     """What boards, home and orders by score read; an evaluation itself, its history, and a run's own page, stay readable whatever is withdrawn.
     What a contract check has measured is the reference once more: it would stand as a tie of it, or rank by how the benchmark has moved."""
-    return Evaluation.objects.exclude(pk__in=marked("evaluation")).exclude(run__in=check_runs())
+    marks = WithdrawnObject.objects.filter(kind="evaluation", object_id=OuterRef("pk"), withdrawal__undone_at=None)
+    checks = CheckResult.objects.filter(run=OuterRef("run"))
+    # Not `NOT IN`: beyond the keys that fit into its working memory PostgreSQL goes through all of them for each row.
+    return Evaluation.objects.filter(~Exists(marks), ~Exists(checks))
 
 
 def check_runs() -> "QuerySet[CheckResult, uuid.UUID]":

@@ -86,12 +86,17 @@ def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
         return [*(_score_cells(board, score) for score in board.scores), *(_unscored_cells(board, row) for row in board.unscored.rows)], ""
 
     ranks = (", rank",) if board.view.metrics else ()
-    head = (*CSV_HEAD, *(f"{name}{what}" for name in board.columns for what in ("", ", standard error", *ranks)))
+    head = (*CSV_HEAD, *(f"{_column(name)}{what}" for name in board.columns for what in ("", ", standard error", *ranks)))
     if board.view.metrics:
         head = (*head, "mean rank", "median rank")
     if board.over_seeds is not None:
         head = seeds_head(board)
     return csv_file(f"{request.workspace.slug}-{found.slug}", head, piece, workspace_id=request.workspace.pk)
+
+
+def _column(metric: str) -> str:
+    """A reader of the file finds each column by its name: a metric that bears the name of another column is told from it."""
+    return f"metric {metric}" if metric in (*CSV_HEAD, "mean rank", "median rank") else metric
 
 
 def address(view: BoardView) -> str:
@@ -236,7 +241,8 @@ def _answer(board: Scoreboard) -> str:
     if board.tied > 1:
         return f"{plural(board.tied, 'score', 'scores')} share the lead with {value}{unit}"
     if board.lead is None:
-        return f"{leader.evaluation.run.name} leads with {value}{unit}, the only score so far"
+        alone = "the only agent with a score" if board.view.is_best else "the only score so far"
+        return f"{leader.evaluation.run.name} leads with {value}{unit}, {alone}"
     if not board.lead:
         return f"{leader.evaluation.run.name} leads with {value}{unit}, the earliest of equal scores"
     return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead, board.lead_error)} ahead"

@@ -8,6 +8,7 @@ from django.db.models import QuerySet, Sum
 
 from workspaces import manifest
 from workspaces.access import Actor, Kind, Permission
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES
@@ -70,6 +71,7 @@ def cut_window(
     or the oldest MAX_FILES of them."""
     event.reason = reason
     assert actor.user is not None
+    lock_ledger()  # a withdrawal that is under way marks what was cut, or is seen here
     return cut(event, dataset=_locked(dataset), records=records, by=actor.user, id=id)
 
 
