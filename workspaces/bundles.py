@@ -2,10 +2,12 @@
 
 Regular files and folders only: no links, devices, sparse or encrypted members. Caps on members, bytes, ratio and depth hold while reading,
 whatever the archive says of itself (facts of Python's own extractors: CVE-2025-4517, CVE-2024-12718; archive.extract: CVE-2025-59682).
+An archive is whole or refused: it is read to its end, since checksums and the end-of-archive stand there.
 """
 
 import gzip
 import io
+import itertools
 import stat
 import struct
 import tarfile
@@ -14,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO, Self, cast
 
 from workspaces.file_paths import BadPath, clean_path, refuse_collisions, shown_path
 
@@ -25,6 +27,8 @@ FREE_BYTES = 1024 * 1024  # up to here any ratio is taken: a short file of blank
 MAX_DIRECTORY_BYTES = 2 * 1024 * 1024
 CHUNK = 65_536
 _END = struct.Struct("<4s4H2LH")
+_ZeroBlock = tarfile.EOFHeaderError  # type: ignore[attr-defined]  # no stub has it
+_FOLDER_WITH_CONTENT = "{} is a folder, and has content as a file does; it would be lost. Pack it anew."
 
 
 class BadBundle(ValueError):  # an answer for people
@@ -80,6 +84,8 @@ def _zip_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
                 raise BadBundle(f"{shown_path(member.orig_filename)} is packed in a way that is not read; use deflate.")
             path = _clean(member.orig_filename)
             if member.orig_filename.endswith("/") or kind == stat.S_IFDIR or not path:
+                if member.file_size:
+                    raise BadBundle(_FOLDER_WITH_CONTENT.format(shown_path(member.orig_filename)))
                 continue
             with opened.open(member) as file:
                 yield BundleFile(path, budget.chunks(cast(BinaryIO, file)), bool(mode & 0o111))
@@ -109,16 +115,45 @@ def _tar_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
     with (
         _readable("tar.gz"),
         gzip.GzipFile(fileobj=archive) as unpacked,
-        tarfile.open(fileobj=_Capped(unpacked, most_bytes), mode="r|") as opened,
+        tarfile.open(fileobj=_Capped(unpacked, most_bytes), mode="r|", tarinfo=_Entry) as opened,
     ):
         for member in opened:
             budget.count_member()
             if not (member.isreg() or member.isdir()) or member.issparse():
                 raise BadBundle(f"{shown_path(member.name)} is a link, a device or sparse; a bundle holds plain files and folders.")
             path = _clean(member.name)
+            if (member.isdir() or not path) and member.size:
+                raise BadBundle(_FOLDER_WITH_CONTENT.format(shown_path(member.name)))
             file = None if member.isdir() or not path else opened.extractfile(member)
             if file is not None:
                 yield BundleFile(path, budget.chunks(cast(BinaryIO, file)), bool(member.mode & 0o111))
+        _refuse_unended(cast(BinaryIO, opened.fileobj), _Budget(packed, most_bytes))
+
+
+def _refuse_unended(stream: BinaryIO, padding: "_Budget") -> None:
+    """Read an unpacked tar from behind the first zero block to its end: a second one and zeros, the padding of a record. gzip holds its checksum
+    against what was unpacked only there, and `padding` bounds how much that may be."""
+    second = stream.read(tarfile.BLOCKSIZE)
+    if len(second) < tarfile.BLOCKSIZE:
+        raise BadBundle("The tar.gz is cut short: its end is missing.")
+    for chunk in itertools.chain([second], padding.chunks(stream)):
+        if chunk.strip(b"\0"):
+            raise BadBundle("The tar.gz goes on behind its end, where nothing is read; it is damaged, or two in one. Pack it anew.")
+
+
+class _Entry(tarfile.TarInfo):
+    """A header of a tar. tarfile takes a bad one behind the first member for the end of the archive; here only a block of zeros is."""
+
+    __slots__ = ()
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(archive)
+        except _ZeroBlock:
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"a header is damaged or cut short ({error})") from error
 
 
 def _clean(name: str) -> str:

@@ -12,6 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.factories import make_workspace, scope
+from tests.factories_archives import DAMAGED
 from workspaces.access import Actor
 from workspaces.models import Agent, AgentFile, AgentVersion, Blob, Workspace
 
@@ -107,6 +108,10 @@ def test_cut_or_hostile_archives_make_no_version(lab: tuple[Workspace, Client]) 
         client.post(address, {"spec": spec, "bundle": SimpleUploadedFile("code.zip", b"no zip"), "complete": "1"}),
         client.post(address, "{}", content_type="application/json"),
     ]
+    for name, (make, words) in DAMAGED.items():
+        sent = SimpleUploadedFile("code.zip" if name.startswith("zip") else "code.tar.gz", make())
+        answers.append(client.post(address, {"spec": spec, "bundle": sent, "complete": "1"}))
+        assert words in answers[-1].content.decode(), name
     assert [answer.status_code for answer in answers] == [422] * len(answers)
     with scope.open_workspace(workspace.pk):
         assert not AgentVersion.objects.exists()

@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.factories import make_workspace, scope
+from tests.factories_archives import DAMAGED
 from workspaces.access import Actor
 from workspaces.commands.dataset import create_dataset
 from workspaces.models import Blob, DatasetFile, DatasetVersion, Workspace
@@ -91,6 +92,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "pipe": (lambda: tarred(("a", tarfile.FIFOTYPE, b"")), "link, a device"),
     "tar parent": (lambda: tarred(("x/../../evil", tarfile.REGTYPE, b"1")), "empty part"),
     "empty file": (lambda: tarred(("a.csv", tarfile.REGTYPE, b"1"), ("b.csv", tarfile.REGTYPE, b"")), "is empty"),
+    **DAMAGED,
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from tests.factories_archives import CONTENTS, DAMAGED, packed
 from workspaces import bundles
 from workspaces.bundles import BadBundle, read_bundle
 
@@ -177,6 +178,26 @@ def test_cut_archives(keep: int) -> None:
         read(zipped(lambda archive: archive.writestr("a.py", b"print(1)"))[:keep])
     with pytest.raises(BadBundle):
         read(tarred((member("a.py"), zlib.compress(b"print(1)") * 40))[:keep])
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_archive_is_not_read_in_part(name: str) -> None:
+    make, words = DAMAGED[name]
+    with pytest.raises(BadBundle, match=words):
+        read(make())
+
+
+@pytest.mark.parametrize("zeros", [1024, 512 * 20, 2**20])
+def test_the_padding_of_any_writer_is_taken(zeros: int) -> None:
+    """Two blocks alone are what some write; GNU tar fills a record, of 10 KiB unless told otherwise."""
+    found = read(packed(lambda tar: tar.rstrip(b"\x00").ljust(512 * 6, b"\x00") + bytes(zeros)))
+    assert found == {name: (content, False) for name, content in CONTENTS.items()}
+
+
+def test_a_gzip_in_parts_is_whole() -> None:
+    """As parallel packers write it: several gzip members, one behind the other, are one stream."""
+    whole = gzip.decompress(packed(lambda tar: tar))
+    assert len(read(gzip.compress(whole[:1500]) + gzip.compress(whole[1500:]))) == 3
 
 
 def test_wrong_checksum() -> None:
