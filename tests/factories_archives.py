@@ -65,6 +65,23 @@ def zipped(name: str, mode: int) -> bytes:
     return raw.getvalue()
 
 
+def swallowed() -> bytes:
+    """The directory's first entry says that its comment is as long as the entry behind it, so that this is none."""
+    whole = zipped("b.csv", stat.S_IFREG | 0o644)
+    first, last, end = whole.index(b"PK\x01\x02"), whole.rindex(b"PK\x01\x02"), whole.index(b"PK\x05\x06")
+    return changed(whole, first + 32, (end - last).to_bytes(2, "little"))
+
+
+def cut_behind_an_inner_zip() -> bytes:
+    """The end that is found in it is the inner one's, which names other files."""
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        archive.writestr("a.csv", b"h\n1\n")
+        archive.writestr("inner.zip", zipped("b.csv", stat.S_IFREG | 0o644))
+        archive.writestr("c.csv", b"h\n3\n")
+    return raw.getvalue()[: raw.getvalue().index(b"c.csv")]
+
+
 DAMAGED: dict[str, tuple[Callable[[], bytes], str]] = {
     "second header": (lambda: packed(lambda tar: changed(tar, MEMBER + 148, b"000000\0 ")), "header is damaged"),
     "header of an empty file": (lambda: packed(empty_last), "header is damaged"),
@@ -87,4 +104,6 @@ DAMAGED: dict[str, tuple[Callable[[], bytes], str]] = {
     "folder with content": (lambda: named(tarfile.DIRTYPE, "b.csv"), "is a folder, and has content"),
     "zip folder by its mode": (lambda: zipped("b.csv", stat.S_IFDIR | 0o755), "is a folder, and has content"),
     "zip folder by its name": (lambda: zipped("b/", stat.S_IFREG | 0o644), "is a folder, and has content"),
+    "zip with an entry swallowed": (swallowed, "does not name all"),
+    "zip cut behind an inner zip": (cut_behind_an_inner_zip, "does not name all"),
 }

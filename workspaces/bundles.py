@@ -69,9 +69,12 @@ def read_bundle(archive: BinaryIO, *, most_bytes: int | None = None) -> Iterator
 
 
 def _zip_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
-    packed = _refuse_directory(archive)
+    packed, announced = _refuse_directory(archive)
     budget = _Budget(packed, most_bytes)
     with _readable("zip"), zipfile.ZipFile(archive) as opened:
+        # A length that is damaged swallows the entries behind it; of a zip cut behind a zip inside it, the end that is found is the inner one's.
+        if len(opened.infolist()) != announced or min((member.header_offset for member in opened.infolist()), default=0) != 0:
+            raise BadBundle("The zip is broken: its directory does not name all that is in it. Pack it anew.")
         for member in opened.infolist():
             budget.count_member()
             mode = member.external_attr >> 16
@@ -91,8 +94,9 @@ def _zip_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
                 yield BundleFile(path, budget.chunks(cast(BinaryIO, file)), bool(mode & 0o111))
 
 
-def _refuse_directory(archive: BinaryIO) -> int:
-    """Look at the end record as zipfile does, before zipfile makes an object of every entry; returns the size of the archive."""
+def _refuse_directory(archive: BinaryIO) -> tuple[int, int]:
+    """Look at the end record as zipfile does, before zipfile makes an object of every entry; returns the size of the archive in bytes, and how
+    many entries it announces."""
     size = archive.seek(0, io.SEEK_END)
     archive.seek(max(size - 65_536 - _END.size - 20, 0))
     tail = archive.read()
@@ -105,7 +109,7 @@ def _refuse_directory(archive: BinaryIO) -> int:
     if members > MAX_MEMBERS or directory > MAX_DIRECTORY_BYTES or tail[max(place - 20, 0) : place].startswith(b"PK\x06\x07"):
         raise BadBundle(f"A bundle may have {MAX_MEMBERS:,} files and folders; this zip announces more.")
     archive.seek(0)
-    return size
+    return size, members
 
 
 def _tar_members(archive: BinaryIO, most_bytes: int) -> Iterator[BundleFile]:
