@@ -117,7 +117,7 @@ def overrule_verdict(event: Draft, *, actor: Actor, version: DatasetVersion, ver
         raise Refusal(f"This is what the checks say already: {verdict}.", field="verdict")
     if not verdict and known.ruling is None:
         raise Refusal("No person's word stands against the checks; there is nothing to take back.")
-    event.details |= {"verdict": verdict or "as the checks say", "overruled": known.checked, "found": known.said}
+    event.details |= {"verdict": verdict or "as the checks say", "overruled": known.checked, "found": known.said_words}
     return _rule(
         event, actor, version, reason, about=Ruling.About.VERDICT, verdict=verdict, overruled=known.checked if verdict else "", said=known.said
     )  # fmt: skip

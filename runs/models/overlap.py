@@ -70,7 +70,7 @@ class OverlapCheck(Owned):
 
 class Ruling(Owned):
     """What a person says of a version, with the reason: of its verdict, or of whether others may use it. The newest of each holds; one on the
-    verdict only as long as the checks say what they said then."""
+    verdict only as long as the checks say what they said then, of the same versions."""
 
     prefix = "ruling"
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.contrib.postgres.aggregates import StringAgg
+from django.db.models import Count, F, Q, QuerySet, Sum, TextField, Value
+from django.db.models.functions import MD5, Cast, Coalesce, Concat
 
 from runs.models import OverlapCheck, RecordIndex, Ruling
 from runs.overlap.method import METHOD
@@ -18,6 +20,7 @@ from workspaces.models import DatasetVersion
 from workspaces.units import plural
 
 HOLDOUT = DatasetVersion.Role.HOLDOUT
+DIGITS = 16  # of a digest
 
 
 class State(StrEnum):
@@ -33,15 +36,18 @@ class State(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`state` is what holds: a person's word while `ruling` is there, else what the checks say, which is `checked`. `reason` says why, in a
-    sentence. `is_reusable` is None until somebody has said so, with `reuse.reason`."""
+    sentence; `said` what a ruling is held against, `said_words` the same for people. `is_reusable` is None until somebody has said so, with
+    `reuse.reason`."""
 
     state: State
     reason: str
     checked: State
     checked_reason: str
     said: str
+    said_words: str
     ruling: Ruling | None = None
     reuse: Ruling | None = None
+    lapsed: Ruling | None = None  # a person's word of what the checks said before
 
     @property
     def is_reusable(self) -> bool | None:
@@ -63,12 +69,19 @@ class Found:
     unknown: int = 0
     exact: int = 0
     near: int = 0
+    digest: str = ""  # of the checks that are not clean: the other side, verdict, exact and near of each
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         return (
             f"{self.contaminated} contaminated, {self.suspicious} suspicious, {self.unknown} unknown; {self.exact} exact, {self.near} near"
         )
+
+    @property
+    def said(self) -> str:
+        """The words, and of what they are said: the same counts of another holdout are another finding. A ruling from before there was a digest
+        names none, and so holds no longer than everything is clean."""
+        return f"{self.words}; {self.digest}" if self.digest else self.words
 
 
 @dataclass(slots=True)
@@ -119,6 +132,11 @@ def _rulings(versions: Any) -> "QuerySet[Ruling]":
 def _sums(side: str, versions: Any) -> "QuerySet[Any, dict[str, Any]]":
     kinds = OverlapCheck.Verdict
     checks = OverlapCheck.objects.filter(**{side: versions}, method=METHOD)
+    other = "holdout" if side == "version" else "version"
+    parts = [
+        part for name in (other, "verdict", "exact", "near") for part in (Cast(name, TextField()), Value(" ", output_field=TextField()))
+    ]
+    told = StringAgg(Concat(*parts, output_field=TextField()), ";", filter=~Q(verdict=kinds.CLEAN), order_by=F(other))
     found: QuerySet[Any, dict[str, Any]] = (
         checks.order_by()
         .values(side)
@@ -129,6 +147,7 @@ def _sums(side: str, versions: Any) -> "QuerySet[Any, dict[str, Any]]":
             unknown=Count("pk", filter=Q(verdict=kinds.UNKNOWN)),
             exact_sum=Sum("exact"),
             near_sum=Sum("near"),
+            digest=Coalesce(MD5(told), Value(""), output_field=TextField()),
         )
     )
     return found
@@ -138,9 +157,12 @@ def _found(side: str, versions: list[uuid.UUID]) -> dict[uuid.UUID, Found]:
     if not versions:
         return {}
     return {
-        row[side]: Found(row["checks"], row["contaminated"], row["suspicious"], row["unknown"], int(row["exact_sum"]), int(row["near_sum"]))
+        row[side]: Found(
+            row["checks"], row["contaminated"], row["suspicious"], row["unknown"], int(row["exact_sum"]), int(row["near_sum"]),
+            row["digest"][:DIGITS],
+        )
         for row in kept_query.ask(_sums, side, versions=versions)
-    }
+    }  # fmt: skip
 
 
 def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
@@ -149,10 +171,11 @@ def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
     checked, reason = _checked(version, found, index, facts)
     ruling = facts.rulings.get((version.pk, Ruling.About.VERDICT))
     reuse = facts.rulings.get((version.pk, Ruling.About.REUSE))
-    holds = ruling is not None and bool(ruling.verdict) and ruling.said == found.said and checked != State.UNCHECKED
-    if ruling is None or not holds:
-        return Verdict(checked, reason, checked, reason, found.said, None, reuse)
-    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, ruling, reuse)
+    if ruling is None or not ruling.verdict or checked == State.UNCHECKED:
+        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse)
+    if ruling.said != found.said:
+        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, lapsed=ruling)
+    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, found.words, ruling, reuse)
 
 
 def _checked(version: DatasetVersion, found: Found, index: RecordIndex | None, facts: _Facts) -> tuple[State, str]:

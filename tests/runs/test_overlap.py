@@ -15,7 +15,7 @@ from runs.jobs.overlap import check_overlap
 from runs.models import OverlapCheck, RecordIndex, Ruling
 from runs.queries.overlap import has_work
 from runs.queries.overlap_records import pairs_of
-from runs.queries.verdict import State, verdict_of
+from runs.queries.verdict import Found, State, verdict_of
 from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_runs import Laboratory, make_laboratory
@@ -25,7 +25,7 @@ from workspaces.audit import Denied, Refusal
 from workspaces.commands.blob import receive_file, stored_bytes
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.commands.limit import set_limit
-from workspaces.models import AuditEvent, Blob, Dataset, DatasetFile, DatasetVersion, Limit, Unit
+from workspaces.models import AuditEvent, Blob, Dataset, DatasetFile, DatasetVersion, EventPayload, Limit, Unit
 from workspaces.verbs import Verb
 
 JSON = "application/json"
@@ -154,6 +154,46 @@ def test_people_overrule_with_a_reason_and_what_was_found_stays(lab: Laboratory)
         work(lab)
         assert verdict_of(planted).state == State.CONTAMINATED
         assert Ruling.objects.filter(version=planted).count() == 2
+
+
+def test_a_word_on_one_holdout_is_no_word_on_another(lab: Laboratory) -> None:
+    """Though the counts are the same: one holdout could not be compared, then another."""
+    with scope.open_workspace(lab.workspace.pk):
+        first = keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        place = store.local_path("local", lab.workspace.pk, DatasetFile.objects.get(version=first).blob.sha256)
+        assert place is not None
+        content = place.read_bytes()
+        place.unlink()
+        trained = keep(lab.owner, "trained", HEADER + "".join(TRAINED))
+        work(lab)
+        overrule_verdict(actor=lab.owner, version=trained, verdict="clean", reason="I compared it with held-out by hand.")
+        assert verdict_of(trained).is_promotable
+        event = AuditEvent.objects.filter(verb=Verb.VERDICT_OVERRULED).latest("sequence")
+        assert EventPayload.objects.get(event=event).body["details"]["found"] == "0 contaminated, 0 suspicious, 1 unknown; 0 exact, 0 near"
+        place.write_bytes(content)
+        ask_overlap_check(actor=lab.owner, version=first)
+        keep(lab.owner, "broken", b"no game at all", role="holdout", path="games.sgf")
+        work(lab)
+        known = verdict_of(trained)
+        assert known.said_words == "0 contaminated, 0 suspicious, 1 unknown; 0 exact, 0 near"
+        assert (known.state, known.is_promotable, known.ruling) == (State.UNKNOWN, False, None)
+        assert known.lapsed is not None
+    page = client_of(lab.owner).get(f"/workspaces/{lab.workspace.slug}/datasets/trained/").content.decode()
+    assert "I compared it with held-out by hand." in page and "it holds no more" in page
+
+
+def test_a_word_from_before_it_named_what_it_was_said_of_holds_no_more(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        planted = keep(lab.owner, "planted", HEADER + "".join([*TRAINED, HELD_OUT[0]]))
+        clean = keep(lab.owner, "clean", HEADER + "".join(TRAINED))
+        work(lab)
+        with monkeypatch.context() as before:
+            before.setattr(Found, "said", Found.words)
+            overrule_verdict(actor=lab.owner, version=planted, verdict="clean", reason="A calibration record.")
+            overrule_verdict(actor=lab.owner, version=clean, verdict="suspicious", reason="The same patients.")
+        assert verdict_of(planted).state == State.CONTAMINATED
+        assert verdict_of(clean).state == State.SUSPICIOUS, "nothing was found then, and nothing is now"
 
 
 def test_a_person_takes_their_word_back(lab: Laboratory) -> None:
