@@ -61,7 +61,11 @@ def record_index(
 
 @command(Verb.OVERLAP_CHECKED, needs=None, by_system=True)
 def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdout: DatasetVersion, finding: Finding) -> OverlapCheck:
-    """Keep what comparing a version with a holdout gave, in place of what was found before."""
+    """Keep what comparing a version with a holdout gave, in place of what was found before. Refuses where one of them is to be read anew by now:
+    somebody has asked for that since, and the pair is compared again after it."""
+    sides = RecordIndex.objects.filter(version__in=(version, holdout), method=METHOD)
+    if len(sides.select_for_update(no_key=True).order_by("pk")) < 2:
+        raise Refusal(f"{version.label} and {holdout.label} are compared once both have been read.")
     values: dict[str, Any] = {
         "method": METHOD,
         "verdict": finding.verdict,
@@ -91,8 +95,10 @@ def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdo
 def ask_overlap_check(event: Draft, *, actor: Actor, version: DatasetVersion) -> DatasetVersion:
     """Let a version be read and compared anew; until that is done it is unchecked. Asked twice, it is done once."""
     indexes = list(RecordIndex.objects.select_for_update(no_key=True).filter(version=version).select_related("version__dataset"))
-    sides = Q(version=version) | Q(holdout=version)
-    checks = list(OverlapCheck.objects.filter(sides).order_by("pk").select_related("version__dataset", "holdout__dataset"))
+    checks = list(
+        OverlapCheck.objects.filter(Q(version=version) | Q(holdout=version)).order_by("pk").select_related("version__dataset", "holdout__dataset")
+        .select_for_update(no_key=True, of=("self",))
+    )  # fmt: skip
     event.changing(*(index for index in indexes if index.method), *(check for check in checks if check.method))
     RecordIndex.objects.filter(pk__in=[row.pk for row in indexes]).update(method=0)
     OverlapCheck.objects.filter(pk__in=[row.pk for row in checks]).update(method=0)

@@ -7,6 +7,7 @@ rung again by the clock, and does what is not done yet.
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from runs.queries.overlap import files_with_content, has_work, index_of, next_to
 from runs.queue import ring
 from workspaces import scope, store
 from workspaces.access import Actor
+from workspaces.audit import Refusal
 from workspaces.commands.blob import StoredFile
 from workspaces.file_paths import shown_path
 from workspaces.models import Blob, DatasetVersion, Workspace
@@ -79,7 +81,7 @@ def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion
                 sides[side.pk] = _side(side)
         faults = [fault for side in (version, holdout) if isinstance(fault := sides[side.pk], str)]
         if faults:
-            record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(fault=" ".join(faults)))
+            _keep(actor, version, holdout, Finding(fault=" ".join(faults)))
         else:
             asked.append((version, holdout))
     if not asked:
@@ -90,10 +92,14 @@ def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion
         fault, note = _caveats(version, holdout)
         if line["is_least"] and not line["near"]:
             fault = f"{fault} More texts have parts in common than are looked at.".strip()
-        record_overlap(actor=actor, version=version, holdout=holdout, finding=Finding(**line, fault=fault, note=note))
+        _keep(actor, version, holdout, Finding(**line, fault=fault, note=note))
     if answer.fault and len(answer.lines) < len(asked):
         version, holdout = asked[len(answer.lines)]
-        finding = Finding(fault=f"They could not be compared: {answer.fault}.")
+        _keep(actor, version, holdout, Finding(fault=f"They could not be compared: {answer.fault}."))
+
+
+def _keep(actor: Actor, version: DatasetVersion, holdout: DatasetVersion, finding: Finding) -> None:
+    with suppress(Refusal):  # one of them is to be read anew: the pair comes again after that
         record_overlap(actor=actor, version=version, holdout=holdout, finding=finding)
 
 

@@ -15,7 +15,7 @@ from runs.commands.dataset_import import WantedFile, request_import
 from runs.commands.decision import decide_now
 from runs.commands.export import request_export
 from runs.commands.memory import Said, review_memory, write_memory
-from runs.commands.overlap import Finding, overrule_verdict, record_overlap, set_reusable
+from runs.commands.overlap import Finding, overrule_verdict, record_index, record_overlap, set_reusable
 from runs.commands.policy import create_policy, propose_version
 from runs.commands.review import review_run
 from runs.commands.sweep import create_sweep
@@ -193,6 +193,8 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         trained, held_out = DatasetVersion.objects.get(), make_dataset_version(owner, "unseen", role="holdout")
         where = [{"path": "table.csv", "number": 1, "place": 4, "length": 4} for _ in range(2)]
         found = Finding(exact=1, pairs=[{"kind": "exact", "similarity": 1.0, "record": where[0], "holdout": where[1]}])
+        for side in (trained, held_out):
+            record_index(actor=Actor.system(job_id="test"), version=side, file=None)
         overlap = record_overlap(actor=Actor.system(job_id="test"), version=trained, holdout=held_out, finding=found)
         overrule_verdict(actor=owner, version=trained, verdict="suspicious", reason=words[4])
         set_reusable(actor=owner, version=trained, is_reusable=False, reason=words[4])

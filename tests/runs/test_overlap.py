@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -13,6 +14,7 @@ from runs.jobs import overlap as job
 from runs.jobs import reading_process
 from runs.jobs.overlap import check_overlap
 from runs.models import OverlapCheck, RecordIndex, Ruling
+from runs.overlap.method import METHOD
 from runs.queries.overlap import has_work
 from runs.queries.overlap_records import pairs_of
 from runs.queries.verdict import Found, State, verdict_of
@@ -194,6 +196,31 @@ def test_a_word_from_before_it_named_what_it_was_said_of_holds_no_more(lab: Labo
             overrule_verdict(actor=lab.owner, version=clean, verdict="suspicious", reason="The same patients.")
         assert verdict_of(planted).state == State.CONTAMINATED
         assert verdict_of(clean).state == State.SUSPICIOUS, "nothing was found then, and nothing is now"
+
+
+def test_asked_for_anew_while_it_is_compared_it_is_compared_again(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", HEADER + "".join(HELD_OUT), role="holdout")
+        one, other = (keep(lab.owner, name, HEADER + "".join(TRAINED)) for name in ("one", "other"))
+        work(lab)
+        for version in (one, other):
+            ask_overlap_check(actor=lab.owner, version=version)
+            check_overlap(workspace_id=lab.workspace.pk.hex, subject_id=lab.workspace.pk.hex)  # read
+        asked = reading_process.ask
+
+        def ask(request: dict[str, Any], *, seconds: float) -> reading_process.Answer:
+            ask_overlap_check(actor=lab.owner, version=one)
+            return asked(request, seconds=seconds)
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(job, "ask", ask)
+            check_overlap(workspace_id=lab.workspace.pk.hex, subject_id=lab.workspace.pk.hex)
+        assert not OverlapCheck.objects.filter(version=one, method=METHOD).exists(), "what was compared is not what was asked for since"
+        assert verdict_of(other).state == State.CLEAN, "the others of the same go are kept"
+        before = OverlapCheck.objects.get(version=one).checked_at
+        work(lab)
+        assert verdict_of(one).state == State.CLEAN
+        assert OverlapCheck.objects.get(version=one).checked_at > before
 
 
 def test_a_person_takes_their_word_back(lab: Laboratory) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.commands.overlap import Finding as Overlap
-from runs.commands.overlap import overrule_verdict, record_overlap
+from runs.commands.overlap import overrule_verdict, record_index, record_overlap
 from runs.commands.review import review_run, take_back_review
 from runs.models import Review, Run
 from runs.queries.review import Found, deserving, findings_of
@@ -170,6 +170,8 @@ def test_what_was_contaminated_is_told_until_somebody_overrules_it(lab: Laborato
         set_run(actor=lab.owner, run=run, status="succeeded", ended_at=timezone.now())
         version, held_out = DatasetVersion.objects.get(), make_dataset_version(lab.owner, "unseen", role="holdout")
         assert findings_of(run, timezone.now(), may_see=everything) == ()
+        for side in (version, held_out):
+            record_index(actor=Actor.system(job_id="test"), version=side, file=None)
         record_overlap(actor=Actor.system(job_id="test"), version=version, holdout=held_out, finding=Overlap(exact=1))
         (finding,) = findings_of(run, timezone.now(), may_see=everything)
         assert finding.words == f"It has read {version.label} (contaminated)"
