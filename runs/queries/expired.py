@@ -2,25 +2,22 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 
-from runs.lifecycle import TERMINAL
-from runs.models import Artifact, Evaluation, Promotion, RunInput
+from runs.models import Artifact
+from runs.queries.rests import held
 from workspaces import scope
 from workspaces.models import Workspace
 
 
 def expired(now: datetime, limit: int) -> list[Artifact]:
-    """At most `limit`, the oldest first; something may still rest on them. An artifact's own day goes before what its kind says."""
+    """At most `limit`, the oldest first; nothing rests on them now. An artifact's own day goes before what its kind says."""
     days: dict[str, int] = Workspace.objects.values_list("artifact_days", flat=True).get(pk=scope.current_id())
     over = Q(keep_until__lte=now)
     for kind, count in days.items():
         over |= Q(keep_until=None, kind=kind, created_at__lte=now - timedelta(days=count))
-    # What is sure to hold them for long is left out here, so that it does not stand before the others for ever.
-    held = Q(Exists(Evaluation.objects.filter(subject_artifact=OuterRef("pk"))))
-    held |= Q(Exists(Promotion.objects.filter(artifact=OuterRef("pk"), status__in=Promotion.HOLDING)))
-    held |= Q(Exists(RunInput.objects.filter(artifact=OuterRef("pk")).exclude(run__status__in=sorted(TERMINAL))))
-    return list(Artifact.objects.filter(over, deleted_at=None).exclude(held).order_by("created_at", "pk")[:limit])
+    # What something rests on is left out, so that it does not stand before the others for as long as it is held.
+    return list(Artifact.objects.filter(over, deleted_at=None).exclude(held()).order_by("created_at", "pk")[:limit])
 
 
 def to_remove(now: datetime, grace: timedelta, limit: int) -> list[Artifact]:

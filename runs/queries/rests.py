@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
@@ -27,7 +27,15 @@ class Resting:
 def what_rests_on(artifacts: Collection[Artifact]) -> list[Resting]:
     """Everything that rests on any of them; one query for each kind of thing, however many artifacts there are."""
     keys = {artifact.pk for artifact in artifacts}
-    return [found for source in SOURCES for found in source(artifacts, keys)] if artifacts else []
+    return [found for source in SOURCES for found in source.told(artifacts, keys)] if artifacts else []
+
+
+def held() -> Q:
+    """The same as a condition on artifacts, for whoever looks for those on which nothing rests."""
+    found = Q()
+    for source in SOURCES:
+        found |= source.holds()
+    return found
 
 
 def words_of(resting: Collection[Resting]) -> list[str]:
@@ -48,6 +56,13 @@ def _scores(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[R
             yield Resting(_key(row.samples_artifact_id), f"It holds the samples of a score: {score}", "run", row.run.public_id)
 
 
+def _is_scored() -> Q:
+    """Two conditions, so that each goes by its index."""
+    return Q(Exists(Evaluation.objects.filter(subject_artifact=OuterRef("pk")))) | Q(
+        Exists(Evaluation.objects.filter(samples_artifact=OuterRef("pk")))
+    )
+
+
 def _live_runs(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
     rows = RunInput.objects.filter(artifact__in=keys).exclude(run__status__in=sorted(TERMINAL))
     for row in rows.select_related("run").order_by("-created_at"):
@@ -55,17 +70,34 @@ def _live_runs(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterato
         yield Resting(_key(row.artifact_id), words, "run", row.run.public_id)
 
 
+def _is_read() -> Q:
+    return Q(Exists(RunInput.objects.filter(artifact=OuterRef("pk")).exclude(run__status__in=sorted(TERMINAL))))
+
+
 def _sweeps(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    for sweep, named in _named_by_sweeps():
+        for key in sorted(keys & named):
+            yield Resting(key, f"Runs of the sweep {sweep.name} are to read it.", "sweep", sweep.public_id)
+
+
+def _is_in_sweep() -> Q:
+    return Q(pk__in=set().union(*(named for _, named in _named_by_sweeps())))
+
+
+def _named_by_sweeps() -> Iterator[tuple[Sweep, set[uuid.UUID]]]:
     for sweep in Sweep.objects.filter(status=Sweep.Status.RUNNING):
         named = {ids.spellings(Artifact.prefix, str(text))[0] for text in sweep.request.get("artifacts") or ()}
-        for key in sorted(keys & {name for name in named if name is not None}):
-            yield Resting(key, f"Runs of the sweep {sweep.name} are to read it.", "sweep", sweep.public_id)
+        yield sweep, {key for key in named if key is not None}
 
 
 def _promotions(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
     for row in Promotion.objects.filter(artifact__in=keys, status__in=Promotion.HOLDING).order_by("number"):
         words = f"It {'stands' if row.status == Promotion.Status.PROMOTED else 'is put forward'} as {row.label}; withdraw that first."
         yield Resting(_key(row.artifact_id), words, "promotion", row.public_id)
+
+
+def _is_promoted() -> Q:
+    return Q(Exists(Promotion.objects.filter(artifact=OuterRef("pk"), status__in=Promotion.HOLDING)))
 
 
 def _exports(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
@@ -78,15 +110,28 @@ def _exports(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[
                 yield Resting(artifact.pk, words, "export", export.public_id)
 
 
+def _is_exported() -> Q:
+    carrying = Q(status__in=Export.OPEN) | Q(status=Export.Status.READY, created_at__gte=OuterRef("created_at"))
+    return Q(Exists(Export.objects.filter(carrying, files=Export.Files.INTERNAL)))
+
+
 def _key(key: uuid.UUID | None) -> uuid.UUID:
     assert key is not None
     return key
 
 
-SOURCES: tuple[Callable[[Collection[Artifact], set[uuid.UUID]], Iterator[Resting]], ...] = (
-    _scores,
-    _live_runs,
-    _sweeps,
-    _promotions,
-    _exports,
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One kind of thing that rests on artifacts: told one by one, and as a condition that holds for just those artifacts."""
+
+    told: Callable[[Collection[Artifact], set[uuid.UUID]], Iterator[Resting]]
+    holds: Callable[[], Q]
+
+
+SOURCES: tuple[Source, ...] = (
+    Source(_scores, _is_scored),
+    Source(_live_runs, _is_read),
+    Source(_sweeps, _is_in_sweep),
+    Source(_promotions, _is_promoted),
+    Source(_exports, _is_exported),
 )
