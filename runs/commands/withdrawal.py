@@ -1,5 +1,6 @@
 """Withdrawing something and everything that rests on it, and taking that back (M9). Marks are written, nothing is changed or deleted."""
 
+import uuid
 from collections import Counter
 
 from django.utils import timezone
@@ -66,23 +67,30 @@ def undo_withdrawal(event: Draft, *, actor: Actor, withdrawal: Withdrawal, reaso
 
 def spread(event: Draft, run: Run) -> None:
     """Part of the commands in which a run leaves something: what a run that rests on something withdrawn has made is withdrawn too, that of a run
-    that has read something withdrawn without having declared it, and what a run has measured on something withdrawn."""
-    besides, scored = kept_query.ask_together([kept_query.question(UndeclaredInput, run=run), kept_query.question(Evaluation, run=run)])
+    that has read something withdrawn without having declared it, and what a run has measured on something withdrawn. A contract is marked as the
+    holdout is, but one that came after the mark on its holdout is not; as an admission does, both are asked for."""
+    besides, scored = kept_query.ask_together(
+        [kept_query.question(UndeclaredInput, run=run), kept_query.question(Evaluation, run=run, related=("contract",))]
+    )
     read = {key for entry in besides for key in (entry.dataset_version_id, entry.artifact_id) if key is not None}
-    scores = {score.pk: score.contract_id for score in scored}
+    on: dict[uuid.UUID, dict[Node, int]] = {}  # scores by what they were measured on, with the steps between
+    for score in scored:
+        measured = Node(NodeKind.EVALUATION, score.pk)
+        on.setdefault(score.contract_id, {})[measured] = 1
+        if score.contract.holdout_id is not None:
+            on.setdefault(score.contract.holdout_id, {})[measured] = 2  # the contract stands between
     found = kept_query.rows(
-        WithdrawnObject, object_id__in={run.pk, *read, *scores.values()}, withdrawal__undone_at__isnull=True, related=("withdrawal",),
+        WithdrawnObject, object_id__in={run.pk, *read, *on}, withdrawal__undone_at__isnull=True, related=("withdrawal",),
         order_by=("distance", "pk"),
     )  # fmt: skip
     if not found:
         return
     made = reach([Node(NodeKind.RUN, run.pk)], Way.DOWN, along=CONTENT, most=MOST_REACHED).distance
     for mark in found:
-        if mark.kind == NodeKind.CONTRACT:
-            reached = {Node(NodeKind.EVALUATION, pk): mark.distance + 1 for pk, contract in scores.items() if contract == mark.object_id}
-        else:
+        reached = {node: mark.distance + steps for node, steps in on.get(mark.object_id, {}).items()}
+        if mark.object_id == run.pk or mark.object_id in read:
             away = 0 if mark.object_id == run.pk else 2  # the reading stands between
-            reached = {node: mark.distance + away + steps for node, steps in made.items()}
+            reached = {node: mark.distance + away + steps for node, steps in made.items()} | reached
         known = set(mark.withdrawal.objects_marked.filter(object_id__in=[node.id for node in reached]).values_list("kind", "object_id"))
         fresh = {node: steps for node, steps in reached.items() if (node.kind.value, node.id) not in known}
         _Marks(mark.withdrawal, fresh).write(event)

@@ -8,7 +8,7 @@ import pytest
 
 from runs.commands.approval import decide_approval
 from runs.commands.attempt import NotYet, start_attempt
-from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.commands.withdrawal import spread, undo_withdrawal, withdraw
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.home_scores import boards
 from runs.queries.home_waiting import queued
@@ -18,13 +18,13 @@ from runs.queries.queue import waiting_of, waiting_runs
 from runs.queries.scoreboard import scoreboard
 from runs.queries.withdrawal import Radius, find_subject, radius
 from tests.factories import make_member
-from tests.factories_pages import client_of
+from tests.factories_pages import client_of, copy_runs, score_runs
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, watch
 from tests.runs.attempts import let_go
 from tests.runs.story import TELL, live_story, make_story_laboratory
-from workspaces.access import Actor, Role
-from workspaces.audit import Refusal
+from workspaces.access import Actor, Kind, Permission, Role
+from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.limit import set_limit
 from workspaces.models import (
@@ -40,6 +40,7 @@ from workspaces.models import (
     WithdrawnObject,
 )
 from workspaces.queries.chain import verify_chain
+from workspaces.verbs import Verb
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,6 +83,13 @@ def measure_on_holdout(laboratory: Laboratory) -> DatasetVersion:
 def withdraw_holdout(laboratory: Laboratory, holdout: DatasetVersion) -> Withdrawal:
     node, label = find_subject("dataset_version", holdout.public_id)
     return withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong answers.")
+
+
+@command(Verb.RUN_ENDED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
+def spread_now(event: Draft, /, *, actor: Actor, run: Run) -> None:
+    """As the command that ends a run does."""
+    spread(event, run)
+    event.created(run)
 
 
 def leaders() -> list[Any]:
@@ -250,6 +258,27 @@ def test_what_is_measured_on_a_withdrawn_holdout_leads_nothing(laboratory: Labor
         assert leaders() == []
         undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="They were right.")
         assert run.pk in leaders()
+
+
+def test_what_is_measured_under_a_contract_that_came_after_its_holdout_was_withdrawn_is_marked(
+    laboratory: Laboratory, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a copy of a public benchmark once could, before copying asked."""
+    with laboratory.opened():
+        holdout = make_dataset_version(laboratory.owner, "unseen", role="holdout")
+        withdrawal = withdraw_holdout(laboratory, holdout)
+        with monkeypatch.context() as before:
+            before.setattr("workspaces.commands.benchmark.withdrawals_on", lambda *_: [])
+            contract = publish_contract(
+                actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", holdout=holdout,
+                accepts_no_isolation_reason="A test.",
+            )  # fmt: skip
+        assert not WithdrawnObject.objects.filter(kind="contract", object_id=contract.pk).exists()
+        (run,) = copy_runs(actor=laboratory.owner, pattern=runs["beside"], count=1, contract_id=contract.pk)
+        score_runs(actor=laboratory.owner, scores={run: (0.99, None)})
+        spread_now(actor=laboratory.owner, run=run)
+        late = WithdrawnObject.objects.get(kind="evaluation", object_id=Evaluation.objects.get(run=run).pk)
+        assert (late.withdrawal, late.distance) == (withdrawal, 2)
 
 
 def test_a_run_or_an_artifact_is_withdrawn_in_the_same_way(laboratory: Laboratory, runs: dict[str, Run]) -> None:

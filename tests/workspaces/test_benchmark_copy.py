@@ -10,6 +10,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.queries.lineage import Node
+from runs.queries.lineage_edges import NodeKind
 from tests.factories import make_member, make_workspace
 from tests.factories_people import signed_in
 from tests.factories_registry import make_agent_version, make_dataset_version
@@ -20,7 +23,7 @@ from workspaces.commands.benchmark import create_benchmark, publish_contract
 from workspaces.commands.benchmark_copy import follow_source, import_benchmark, look_at_sources
 from workspaces.commands.share import revoke_share
 from workspaces.contract_metrics import Metric
-from workspaces.models import AuditEvent, Benchmark, Contract, NotFound, Notification, ShareGrant, Workspace
+from workspaces.models import AuditEvent, Benchmark, Contract, DatasetVersion, NotFound, Notification, ShareGrant, Workspace
 
 pytestmark = pytest.mark.django_db
 DIFFERENCE = "/workspaces/receiver/benchmarks/open-table/source/difference/"
@@ -118,6 +121,43 @@ def test_a_holdout_with_the_same_content_stands_in_the_copy(two: Two) -> None:
         held = make_dataset_version(two.reader, "brought", role="holdout")
         contract = follow_source(actor=two.reader, benchmark=copy)
         assert (contract.version, contract.holdout, contract.source_version) == (2, held, 1)
+
+
+def test_no_copy_measures_on_a_holdout_that_is_withdrawn_here(two: Two) -> None:
+    open_to_all(two)
+    with scope.open_workspace(two.receiver.pk):
+        held = make_dataset_version(two.reader, "brought", role="holdout")
+        withdrawal = withdraw(actor=two.reader, subject=Node(NodeKind.DATASET_VERSION, held.pk), label="brought@1", reason="Bad games")
+        with pytest.raises(Refusal, match="brought@1, which the holdout rests on, was withdrawn: Bad games"):
+            import_benchmark(actor=two.reader, workspace="giver", benchmark="open-table")
+        assert not Benchmark.objects.exists()
+        undo_withdrawal(actor=two.reader, withdrawal=withdrawal, reason="Good.")
+        assert import_benchmark(actor=two.reader, workspace="giver", benchmark="open-table")
+        assert Contract.objects.get().holdout == held
+
+
+def test_only_an_admin_takes_over_what_lets_people_ask_for_more(two: Two) -> None:
+    def publish(runs: int, period: str) -> None:
+        with scope.open_workspace(two.giver.pk):
+            publish_contract(
+                actor=two.owner, benchmark=Benchmark.objects.get(), runs_per_person=runs, period=period,
+                **{**CONTRACT, "holdout": DatasetVersion.objects.get(role="holdout"), "accepts_no_isolation_reason": "ours alone"},
+            )  # fmt: skip
+
+    researcher = make_member(two.receiver, "researcher", "rosa")
+    open_to_all(two)
+    publish(2, "week")
+    with scope.open_workspace(two.receiver.pk):
+        copy = import_benchmark(actor=researcher, workspace="giver", benchmark="open-table")
+    publish(1000, "day")
+    with scope.open_workspace(two.receiver.pk):
+        with pytest.raises(Refusal, match="lets each person ask for 2 runs a week; only an admin loosens that"):
+            follow_source(actor=researcher, benchmark=copy)
+        assert Contract.objects.get().runs_per_person == 2
+        assert follow_source(actor=two.reader, benchmark=copy).runs_per_person == 1000
+    publish(1, "day")
+    with scope.open_workspace(two.receiver.pk):
+        assert follow_source(actor=researcher, benchmark=copy).runs_per_person == 1, "whoever may edit takes over what is stricter"
 
 
 def test_it_is_told_when_the_source_moves_on_and_when_it_is_withdrawn(two: Two) -> None:

@@ -103,15 +103,30 @@ def publish_contract(
     return _publish(event, benchmark, actor=actor, id=id, parts=parts, **fields)
 
 
+def refuse_withdrawn(holdout: DatasetVersion | None) -> None:
+    """Part of what makes a contract: none measures on what is withdrawn. The ledger is locked before, so that a withdrawal that is under way
+    comes first, or finds the contract."""
+    gone = withdrawals_on("dataset_version", holdout.pk) if holdout is not None else []
+    if gone:
+        raise Refusal(f"{gone[0].subject_label}, which the holdout rests on, was withdrawn: {gone[0].reason}", field="holdout")
+
+
+def refuse_looser(newest: Contract | None, runs_per_person: int | None, period: str, *, actor: Actor) -> None:
+    """Part of what makes a contract: only an admin lets a person ask for more than the version before does."""
+    if newest is None or not _is_looser(newest, runs_per_person, period):
+        return
+    if not rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE, Kind.WORKSPACE):
+        raise Refusal(
+            f"Version {newest.version} lets each person ask for {newest.runs_per_person} runs a {newest.period}; only an admin loosens that.",
+            field="runs_per_person",
+        )
+
+
 def _is_looser(newest: Contract, runs_per_person: int | None, period: str) -> bool:
     """Would the next version let a person ask for more? Another period may, whatever its number."""
     if newest.runs_per_person is None:
         return False
     return runs_per_person is None or period != newest.period or runs_per_person > newest.runs_per_person
-
-
-def _may_loosen(actor: Actor) -> bool:
-    return rights_of(actor, scope.current_id()).allows(Permission.MANAGE_WORKSPACE, Kind.WORKSPACE)
 
 
 def _publish(
@@ -132,7 +147,7 @@ def _publish(
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> Contract:
     if holdout is not None:
-        lock_ledger(event)  # a withdrawal that is under way comes before, or finds the contract
+        lock_ledger(event)  # as `refuse_withdrawn` wants it
     benchmark = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)  # one next version at a time
     if benchmark.source:
         raise Refusal(
@@ -146,19 +161,13 @@ def _publish(
             " whose role is holdout.",
             field="holdout",
         )
-    gone = withdrawals_on("dataset_version", holdout.pk) if holdout is not None else []
-    if gone:
-        raise Refusal(f"{gone[0].subject_label}, which the holdout rests on, was withdrawn: {gone[0].reason}", field="holdout")
+    refuse_withdrawn(holdout)
     if accepts_no_isolation_reason and not rights_of(actor, scope.current_id()).allows(Permission.TRANSFER, Kind.WORKSPACE):
         raise Refusal(
             "Only an owner accepts runs without isolation; leave the reason empty or ask one.", field="accepts_no_isolation_reason"
         )
     limit = _limit(runs_per_person, period)
-    if newest is not None and _is_looser(newest, runs_per_person, period) and not _may_loosen(actor):
-        raise Refusal(
-            f"Version {newest.version} lets each person ask for {newest.runs_per_person} runs a {newest.period}; only an admin loosens that.",
-            field="runs_per_person",
-        )
+    refuse_looser(newest, runs_per_person, period, actor=actor)
     check_parts(parts, metric=metric, holdout=holdout)
     content = plain(
         {

@@ -11,8 +11,10 @@ from typing import Any
 
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.canonical import digest
+from workspaces.commands.benchmark import refuse_looser, refuse_withdrawn
 from workspaces.commands.notification import notify, take_back
 from workspaces.commands.registry import create_named, insert
 from workspaces.commands.share import read_public
@@ -93,20 +95,22 @@ def note_source(event: Draft, *, actor: Actor, benchmark: Benchmark, state: str,
 
 @command(Verb.BENCHMARK_IMPORTED, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
 def _create_copy(event: Draft, *, actor: Actor, definition: PublicDefinition, slug: str, id: uuid.UUID | None) -> Benchmark:  # noqa: A002  # the word of the column
+    _lock_ledger_for(event, definition)
     benchmark = create_named(
         event, Benchmark, actor=actor, slug=slug, name=definition.benchmark, id=id, description=definition.description,
         source=definition.source, source_state=Benchmark.SourceState.CURRENT, source_version=definition.version,
     )  # fmt: skip
-    _copy(event, benchmark, definition, version=1)
+    _copy(event, benchmark, definition, actor=actor, version=1)
     return benchmark
 
 
 @command(Verb.CONTRACT_TAKEN_OVER, needs=Permission.EDIT_REGISTRY, kind=Kind.BENCHMARK)
 def _take_over(event: Draft, *, actor: Actor, benchmark: Benchmark, definition: PublicDefinition, id: uuid.UUID | None) -> Contract:  # noqa: A002  # the word of the column
+    _lock_ledger_for(event, definition)
     locked = Benchmark.objects.select_for_update(no_key=True).get(pk=benchmark.pk)
     newest = current_contract(locked.pk)
     assert newest is not None
-    contract = _copy(event, locked, definition, version=newest.version + 1, before=newest, id=id)
+    contract = _copy(event, locked, definition, actor=actor, version=newest.version + 1, before=newest, id=id)
     seen = {"source_state": Benchmark.SourceState.CURRENT, "source_version": definition.version}
     take_back(cause=Notification.Cause.SOURCE_MOVED, subject_id=locked.pk)
     if any(getattr(locked, name) != value for name, value in seen.items()):
@@ -114,11 +118,18 @@ def _take_over(event: Draft, *, actor: Actor, benchmark: Benchmark, definition: 
     return contract
 
 
+def _lock_ledger_for(event: Draft, definition: PublicDefinition) -> None:
+    """Before anything else is locked, as where a contract is published."""
+    if definition.content.get("holdout"):
+        lock_ledger(event)
+
+
 def _copy(
     event: Draft,
     benchmark: Benchmark,
     definition: PublicDefinition,
     *,
+    actor: Actor,
     version: int,
     before: Contract | None = None,
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
@@ -138,6 +149,10 @@ def _copy(
         and all(getattr(before, f"{name}_id") == (row.pk if row else None) for name, row in rows.items())
     ):
         raise Refusal(f"This is what version {before.version} of the copy says already; nothing was taken over.")
+    holdout = rows["holdout"]
+    assert not isinstance(holdout, AgentVersion)
+    refuse_withdrawn(holdout)
+    refuse_looser(before, content.get("runs_per_person"), content.get("period") or "", actor=actor)
     contract = Contract(
         benchmark=benchmark, version=version, source_version=definition.version, content=content, content_hash=definition.content_hash, **rows,
         **{name: content[name] for name in TEXTS if name in content},
