@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDay, TruncHour, TruncMinute
 from workspaces import kept_query
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 from workspaces.queries.expected_growth import Expected, expected_of
+from workspaces.queries.growth import waits
 from workspaces.units import plural
 from workspaces.windows import clock_of
 
@@ -73,7 +74,7 @@ def _tallies(since: Any) -> "QuerySet[DatasetPiece, Any]":
     rows = pieces.annotate(
         all=Sum("records"),
         fresh=Sum("records", filter=Q(created_at__gt=since)),
-        waiting=Sum("records", filter=Q(window=None)),
+        waiting=Sum("records", filter=waits()),
         cut=Count("window", distinct=True),
         first=Min("created_at"),
         newest=Max("created_at"),

@@ -2,12 +2,18 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from runs.commands.withdrawal import withdraw
 from runs.models import Run
+from runs.queries.home_growth import growing
+from runs.queries.lineage import Node
+from runs.queries.lineage_edges import NodeKind
 from tests.factories import make_member
 from tests.factories_people import make_token
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
@@ -15,6 +21,7 @@ from tests.runs.test_growth import CODE
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.models import Dataset
+from workspaces.queries.growth import growth_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,6 +63,20 @@ def test_a_window_is_cut_by_form_and_leads_to_the_runs_that_made_it(grown: tuple
     assert ("grows" in everything, "1 window<" in everything, "self-play-window-1" in everything) == (True, True, False)
     assert "self-play-window-1" in client.get("/workspaces/lab/datasets/", {"q": "window-1"}).content.decode()
     assert run.name == "first games"
+
+
+def test_what_a_withdrawn_run_made_waits_for_no_window(grown: tuple[Laboratory, Run]) -> None:
+    laboratory, run = grown
+    client = sign_in(laboratory.owner.user)
+    with laboratory.opened():
+        withdraw(actor=laboratory.owner, subject=Node(NodeKind.RUN, run.pk), label=run.name, reason="Bad games.")
+        (entry,) = growing(timezone.now() - timedelta(days=1), now=timezone.now(), zone="UTC")
+        assert (entry.records, entry.waiting) == (6, 0)
+        growth = growth_of(Dataset.objects.get(slug="self-play"), zone="UTC", today=timezone.now().date())
+        assert (growth.total_records, growth.waiting_records, growth.waiting_pieces) == (6, 0, 0)
+    assert "Nothing waits yet" in client.get("/workspaces/lab/datasets/self-play/windows/cut/").content.decode()
+    refused = client.post("/workspaces/lab/datasets/self-play/windows/cut/", {"reason": "enough"})
+    assert (refused.status_code, "Nothing has been added" in refused.content.decode()) == (409, True)
 
 
 def test_the_newest_window_is_the_first_that_a_launch_offers_after_whole_datasets(grown: tuple[Laboratory, Run]) -> None:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from workspaces import manifest
 from workspaces.access import Actor, Kind, Permission
@@ -14,7 +14,7 @@ from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES
 from workspaces.commands.registry import change_fields, create_named, insert
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
-from workspaces.queries.withdrawal import marked
+from workspaces.queries.growth import waiting
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -144,12 +144,6 @@ def cut(
     if event.verb == Verb.DATASET_WINDOW_CUT:
         event.about = window
     return window
-
-
-def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
-    """Pieces that no window has yet, in their order; those of runs that are withdrawn wait until that is undone."""
-    rows = DatasetPiece.objects.filter(dataset=dataset, window=None).exclude(made_by_run_id__in=marked("run"))
-    return rows.order_by("number")
 
 
 def _next_window(dataset: Dataset) -> tuple[int, str]:

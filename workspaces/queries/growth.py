@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from workspaces.models import Dataset, DatasetPiece
+from workspaces.queries.withdrawal import marked
 from workspaces.windows import clock_of, first_instant
 
 DAYS_SHOWN = 28
@@ -24,7 +25,7 @@ class WindowRow:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`days` are (local day, records added), the last `DAYS_SHOWN` without a gap; `waiting_records` stand in no window yet."""
+    """`days` are (local day, records added), the last `DAYS_SHOWN` without a gap; `waiting_records` are what the next window can hold."""
 
     total_records: int
     total_pieces: int
@@ -49,9 +50,19 @@ class Growth:
         return points
 
 
+def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
+    """Pieces that wait for a window, in their order; those of runs that are withdrawn do so once that is undone."""
+    return DatasetPiece.objects.filter(waits(), dataset=dataset).order_by("number")
+
+
+def waits() -> Q:
+    """The condition on pieces."""
+    return Q(window=None) & ~Q(made_by_run_id__in=marked("run"))
+
+
 def waiting_of(dataset: Dataset) -> tuple[int, int]:
-    """Records and pieces that stand in no window yet."""
-    found = DatasetPiece.objects.filter(dataset=dataset, window=None).aggregate(records=Sum("records"), pieces=Count("pk"))
+    """Records and pieces that wait for a window."""
+    found = waiting(dataset).aggregate(records=Sum("records"), pieces=Count("pk"))
     return found["records"] or 0, found["pieces"]
 
 
