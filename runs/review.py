@@ -43,16 +43,27 @@ EARLIER_LEAST, EARLIER_MOST = 5, 20  # earlier scores that a score is held again
 BOUND = 3.5  # of the modified z-score
 NORMAL = 0.6745  # MAD of a normal distribution, in standard deviations
 LIKE_LEAST, LIKE_MOST = 3, 20  # earlier like runs that an estimate is made of
+NAMED = 3  # of the versions that a run has read
 FAR = 4  # times the estimate, or a fourth of it
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Words of a sentence; with `dataset`, a slug, they name a version of that dataset."""
+
+    words: str
+    dataset: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a run deserves a person, in a sentence without its full stop."""
+    """Why a run deserves a person, in a sentence without its full stop; `pieces` is the same sentence where some of its words name something."""
 
     reason: Reason
     key: str
     words: str
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def title(self) -> str:
@@ -61,6 +72,17 @@ class Finding:
     @property
     def weight(self) -> int:
         return WEIGHTS[self.reason]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A dataset version that is contaminated or suspicious; `dataset` is its slug."""
+
+    key: str
+    name: str
+    verdict: str
+    dataset: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +97,21 @@ class Cost:
     written: Callable[[int], str]
 
 
-def contaminated(versions: Sequence[tuple[str, str, str]]) -> Finding | None:
-    """`versions`: key, name and verdict of what it has read that is contaminated or suspicious."""
+def contaminated(versions: Sequence[Doubted]) -> Finding | None:
+    """Of what it has read that is contaminated or suspicious, the first three by name."""
     if not versions:
         return None
-    told = [f"{name} ({verdict})" for _, name, verdict in versions]
-    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-    key = ",".join(sorted(f"{version}={verdict}" for version, _, verdict in versions))
-    return Finding(Reason.CONTAMINATED, f"contaminated:{key}", f"It has read {', '.join(told[:3])}{more}")
+    pieces = []
+    for place, version in enumerate(versions[:NAMED]):
+        pieces += [
+            Piece(", " if place else "It has read "),
+            Piece(version.name, version.dataset, version.number),
+            Piece(f" ({version.verdict})"),
+        ]
+    if len(versions) > NAMED:
+        pieces.append(Piece(f" and {len(versions) - NAMED} more"))
+    key = ",".join(sorted(f"{version.key}={version.verdict}" for version in versions))
+    return Finding(Reason.CONTAMINATED, f"contaminated:{key}", "".join(piece.words for piece in pieces), tuple(pieces))
 
 
 def undeclared(count: int) -> Finding | None:

@@ -18,7 +18,7 @@ from runs.overlap.method import METHOD
 from runs.queries.failure import REPEATED, failure_groups
 from runs.queries.standing import standing
 from runs.queries.verdict import State, verdicts_of
-from runs.review import EARLIER_MOST, Cost, Finding, Reason, contaminated, costly, failing, first, surprising, undeclared
+from runs.review import EARLIER_MOST, Cost, Doubted, Finding, Reason, contaminated, costly, failing, first, surprising, undeclared
 from workspaces import kept_query
 from workspaces.access import Kind
 from workspaces.models import DatasetVersion
@@ -87,7 +87,7 @@ class _Facts:
 
     scores: dict[tuple[uuid.UUID, ...], tuple[float, float | None]] = field(default_factory=dict)
     undeclared: dict[uuid.UUID, int] = field(default_factory=dict)
-    doubted: dict[uuid.UUID, list[tuple[str, str, str]]] = field(default_factory=dict)
+    doubted: dict[uuid.UUID, list[Doubted]] = field(default_factory=dict)
     groups: dict[uuid.UUID, tuple[str, int]] = field(default_factory=dict)
     firsts: dict[uuid.UUID, datetime] = field(default_factory=dict)  # when the first run of an agent, or of an agent's version, began
     seen: dict[uuid.UUID, set[str]] = field(default_factory=dict)
@@ -241,14 +241,14 @@ def _seen(since: Any) -> "QuerySet[Any, Any]":
     return Review.objects.filter(created_at__gte=since, taken_back_at=None).values_list("run_id", "findings")
 
 
-def _doubts() -> dict[uuid.UUID, tuple[str, str, str]]:
-    """Versions to train on whose verdict holds that they are contaminated or suspicious: key, name and verdict, by their key."""
+def _doubts() -> dict[uuid.UUID, Doubted]:
+    """Versions to train on whose verdict holds that they are contaminated or suspicious, by their key."""
     wanted = (OverlapCheck.Verdict.CONTAMINATED, OverlapCheck.Verdict.SUSPICIOUS)
     found = OverlapCheck.objects.filter(method=METHOD, verdict__in=wanted).order_by().values("version")
     versions = list(DatasetVersion.objects.filter(pk__in=found).select_related("dataset").order_by("-pk")[:DOUBTED])
     verdicts = verdicts_of(versions)
     return {
-        version.pk: (version.pk.hex, version.label, verdicts[version.pk].state)
+        version.pk: Doubted(version.pk.hex, version.label, verdicts[version.pk].state, version.dataset.slug, version.number)
         for version in versions
         if verdicts[version.pk].state in (State.CONTAMINATED, State.SUSPICIOUS)
     }

@@ -176,6 +176,8 @@ def test_what_was_contaminated_is_told_until_somebody_overrules_it(lab: Laborato
         (finding,) = findings_of(run, timezone.now(), may_see=everything)
         assert finding.words == f"It has read {version.label} (contaminated)"
         assert findings_of(run, timezone.now(), may_see=lambda kind: kind != Kind.DATASET) == ()
+        link = f'<a href="/workspaces/lab/datasets/{version.dataset.slug}/?version={version.number}"><bdi>{version.label}</bdi></a> (contaminated)'
+        assert link in client_of(lab.owner).get("/workspaces/lab/reviews/").content.decode()
         overrule_verdict(actor=lab.owner, version=version, verdict="clean", reason="The record is the licence text")
         assert findings_of(run, timezone.now(), may_see=everything) == ()
 

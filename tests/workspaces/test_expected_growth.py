@@ -70,7 +70,8 @@ def test_what_a_person_expects_is_held_against_the_last_day(lab: Lab) -> None:
         assert expected() == Expected(100, is_said=True, last_day=101)
         assert expected().is_exceeded
         assert not expected(timezone.now() + timedelta(days=1, seconds=1)).is_exceeded
-    assert "too fast" in client.get("/workspaces/lab/datasets/games/").content.decode()
+    page = " ".join(client.get("/workspaces/lab/datasets/games/").content.decode().split())
+    assert "too fast" in page and "above the 100 expected" in page
     assert "grows too fast" in client.get("/workspaces/lab/datasets/").content.decode()
     assert "too fast" in client.get("/workspaces/lab/").content.decode()
     address = "/workspaces/lab/datasets/games/live/"
@@ -80,7 +81,7 @@ def test_what_a_person_expects_is_held_against_the_last_day(lab: Lab) -> None:
 
 
 def test_else_three_times_the_median_of_the_last_four_windows(lab: Lab) -> None:
-    workspace, actor, _, came = lab
+    workspace, actor, client, came = lab
     with scope.open_workspace(workspace.pk):
         for records in (9_000, 1, 2, 4):
             came(records)
@@ -92,6 +93,9 @@ def test_else_three_times_the_median_of_the_last_four_windows(lab: Lab) -> None:
         assert expected().records_a_day == 3 * 3 * 24
         assert expected() == Expected(216, is_said=False, last_day=9_013)
         assert expected().is_exceeded
+    for address in ("/workspaces/lab/datasets/games/", "/workspaces/lab/"):
+        page = " ".join(client.get(address).content.decode().split())
+        assert "above 216, three times its last windows" in page and "216 expected" not in page, "a bound is no expectation"
 
 
 def test_fewer_windows_say_nothing(lab: Lab) -> None:

@@ -90,7 +90,7 @@ class LiveForm(forms.Form):
         min_value=1,
         max_value=MOST_RECORDS,
         label="Records expected a day",
-        help_text="Faster growth is flagged. Empty: three times the median of its last four windows.",
+        help_text="Faster growth is flagged. Empty: what is faster than three times the median of its last four windows.",
     )
     reason = reason()
 

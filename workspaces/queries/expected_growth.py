@@ -1,4 +1,4 @@
-"""Does a dataset grow faster than it should? What is expected is what a person says, else three times what its last windows brought."""
+"""Does a dataset grow faster than it should? The bound is what a person expects, else three times what its last windows brought."""
 
 import uuid
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ WINDOWS, TIMES = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """`records_a_day`: None while nobody says it and there are fewer than four windows. `last_day`: records that came in the last 24 hours."""
+    """`records_a_day`: the bound, None while nobody says it and there are fewer than four windows. `last_day`: records of the last 24 hours."""
 
     records_a_day: int | None
     is_said: bool
