@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from runs.lifecycle import RunStatus
 from runs.models import Failure, OverlapCheck, Review, Run, RunInput, UndeclaredInput
@@ -89,7 +89,7 @@ class _Facts:
     undeclared: dict[uuid.UUID, int] = field(default_factory=dict)
     doubted: dict[uuid.UUID, list[Doubted]] = field(default_factory=dict)
     groups: dict[uuid.UUID, tuple[str, int]] = field(default_factory=dict)
-    firsts: dict[uuid.UUID, datetime] = field(default_factory=dict)  # when the first run of an agent, or of an agent's version, began
+    firsts: dict[uuid.UUID, bool] = field(default_factory=dict)  # first runs of an agent's version that began: of the agent too?
     seen: dict[uuid.UUID, set[str]] = field(default_factory=dict)
 
 
@@ -140,7 +140,7 @@ def _unseen(now: datetime, may_see: Callable[[Kind], bool]) -> tuple[list[tuple[
     looked = lately[:LOOKED_AT]
     if not looked:
         return [], 0, False
-    facts = _facts(since, before)
+    facts = _facts(since, before, _earliest(history, looked))
     found = []
     for run, findings in _findings(history[::-1], {run.pk for run in looked}, facts):
         seen = facts.seen.get(run.pk, ())
@@ -183,14 +183,14 @@ def _rules(
             Cost("API spend", run.api_micros, api, LEAST_API_MICROS, money),
         )
         yield costly(costs, succeeded=run.has_succeeded)
-        if run.began == facts.firsts.get(run.version):
-            yield first(run.name, run.version_number, is_new_agent=run.began == facts.firsts.get(run.agent))
+        if run.pk in facts.firsts:
+            yield first(run.name, run.version_number, is_new_agent=facts.firsts[run.pk])
 
 
 # --- Facts --------------------------------------------------------------------------------------------------------------------------------
 
 
-def _facts(since: datetime, before: datetime) -> _Facts:
+def _facts(since: datetime, before: datetime, earliest: list[uuid.UUID]) -> _Facts:
     facts = _Facts()
     facts.scores = {tuple(keys): (value, error) for *keys, value, error in kept_query.ask(_scores, since=before)}
     facts.undeclared = dict(kept_query.ask(_undeclared, since=since))
@@ -202,7 +202,7 @@ def _facts(since: datetime, before: datetime) -> _Facts:
                 entries = facts.doubted.setdefault(run, [])
                 entries += [doubts[version]] if doubts[version] not in entries else []
     facts.groups = _last_failed(since)
-    facts.firsts = dict(kept_query.ask(_first_of, "agent")) | dict(kept_query.ask(_first_of, "agent_version"))
+    facts.firsts = dict(kept_query.ask(_firsts, runs=earliest)) if earliest else {}
     for run, keys in kept_query.ask(_seen, since=since):
         facts.seen.setdefault(run, set()).update(keys)
     return facts
@@ -230,10 +230,22 @@ def _undeclared(since: Any) -> "QuerySet[Any, Any]":
     return rows.annotate(count=Count("pk")).values_list("run_id", "count")
 
 
-def _first_of(what: str) -> "QuerySet[Any, Any]":
-    """When the first run of each agent, or agent's version, began."""
-    rows = Run.objects.filter(started_at__isnull=False).order_by().values(what)
-    firsts: QuerySet[Any, Any] = rows.annotate(first=Min("started_at")).values_list(what, "first")
+def _earliest(history: list[_Ended], looked: list[_Ended]) -> list[uuid.UUID]:
+    """Of the runs that are looked at those that began before all others of their agent's version in `history`: no other can be its first."""
+    began: dict[uuid.UUID, datetime] = {}
+    for run in history:
+        if run.began is not None:
+            began[run.version] = min(run.began, began.get(run.version, run.began))
+    return [run.pk for run in looked if run.began is not None and run.began == began[run.version]]
+
+
+def _firsts(runs: Any) -> "QuerySet[Any, Any]":
+    """Of these the runs before which none of their agent's version began, and whether none of the agent did. An earlier one, where there is one,
+    ends the search, so that this costs the same however many runs there are."""
+    earlier = Run.objects.filter(started_at__lt=OuterRef("started_at")).order_by()
+    of_version = Exists(earlier.filter(agent_version=OuterRef("agent_version")))
+    of_agent = Exists(earlier.filter(agent=OuterRef("agent")))
+    firsts: QuerySet[Any, Any] = Run.objects.filter(~of_version, pk=runs).order_by().values_list("pk", ~of_agent)
     return firsts
 
 

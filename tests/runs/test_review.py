@@ -1,5 +1,6 @@
 """Which runs deserve a person: what is found of them, in which order, who sees it, and how a person takes one off the list."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from runs.queries.review import Found, deserving, findings_of
 from runs.review import Cost, Reason, contaminated, costly, surprising, undeclared
 from tests.factories import make_user
 from tests.factories_pages import client_of, copy_runs, fail_run, score_runs, set_run
-from tests.factories_registry import make_agent_version, make_dataset_version
+from tests.factories_registry import make_agent_version, make_dataset_version, stored
 from tests.factories_resources import join
 from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 from workspaces.access import Actor, Kind, Role
 from workspaces.audit import Denied, Refusal
+from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.member import add_member
 from workspaces.models import AuditEvent, DatasetVersion
 from workspaces.units import gpu_time
@@ -162,6 +164,25 @@ def test_scores_of_another_agent_or_contract_are_no_measure(lab: Laboratory) -> 
         version = make_agent_version(lab.owner, "other", wall_seconds=60)
         (run,) = scored(lab, [0.99], agent_id=version.agent_id, agent_version_id=version.pk)
         assert reasons(listed()).get(run.name) == [Reason.FIRST]
+
+
+def test_only_the_first_run_that_ever_began_is_a_first_one(lab: Laboratory) -> None:
+    """Also where the one before it is not among the runs that are looked at, or goes on still."""
+    with lab.opened():
+        (run,) = scored(lab, [0.7])
+        version = make_agent_version(lab.owner, "second", wall_seconds=60)
+        files = [stored("main.py", b"print(2)")]
+        other = publish_agent_version(actor=lab.owner, agent=version.agent, argv=["python", "main.py"], files=files, wall_seconds=60)
+        (old,) = copy_runs(actor=lab.owner, pattern=run, count=1, agent_id=version.agent_id, agent_version_id=version.pk)
+        (new,) = copy_runs(actor=lab.owner, pattern=run, count=1, agent_id=version.agent_id, agent_version_id=version.pk)
+        (changed,) = copy_runs(actor=lab.owner, pattern=run, count=1, agent_id=other.agent_id, agent_version_id=other.pk)
+        found = {row.run.pk: [one.words for one in row.findings] for row in listed().items}
+        assert found[old.pk] == ["It is the first run of second"]
+        assert (new.pk in found, found[changed.pk]) == (False, ["It is the first run of second version 2"])
+        long_ago = timezone.now() - timedelta(days=400)
+        set_run(actor=lab.owner, run=old, started_at=long_ago, ended_at=long_ago)
+        found = {row.run.pk: [one.words for one in row.findings] for row in listed().items}
+        assert (new.pk in found, found[changed.pk]) == (False, ["It is the first run of second version 2"])
 
 
 def test_what_was_contaminated_is_told_until_somebody_overrules_it(lab: Laboratory) -> None:
