@@ -263,7 +263,7 @@ urlpatterns = [
     ),
     page(
         "datasets/<str:dataset>/egress/",
-        registered_dataset.dataset_egress,
+        dataset.dataset_egress,
         name="dataset-egress",
         needs=Permission.MANAGE_WORKSPACE,
         kind=Kind.DATASET,

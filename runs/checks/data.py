@@ -4,7 +4,7 @@ from runs.checks.candidate import Candidate
 from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, runs_in, undeclared_by, versions_in
 from runs.eligibility import NAMED, Fact, Link, Verdict, linked
 from runs.models import Run, RunInput
-from runs.queries.egress import strictest_read_by
+from runs.queries.egress import strictest_of
 from runs.queries.lineage import Lineage
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.trace_gaps import lost_inputs
@@ -41,8 +41,11 @@ def licences_known(candidate: Candidate) -> Fact:
 
 def egress_known(candidate: Candidate) -> Fact:
     """Of what class is the strictest thing that it was made of, however far back? It says where the artifact may go; each class may be promoted."""
-    found = Dataset.Egress(strictest_read_by(candidate.run.pk))
+    reached = candidate.made_of
+    found = Dataset.Egress(strictest_of(reached.of(NodeKind.DATASET_VERSION)) if reached.is_whole else Dataset.Egress.RESTRICTED)
     words = f"The strictest thing that it was made of, however far back, is {found.label}."
+    if not reached.is_whole:
+        words = f"{TOO_MUCH} So it counts as {found.label}."
     return Fact("egress", "What may leave with it", Verdict.PASS, found.value, "a class for all it was made of", words)
 
 

@@ -8,7 +8,8 @@ from runs.checks.candidate import Candidate, made_of
 from runs.eligibility import NAMED
 from runs.models import Promotion, Run, UndeclaredInput
 from runs.policy.document import Policy
-from runs.policy.gates import CLASSES, REVIEW
+from runs.policy.gates import REVIEW
+from runs.queries.egress import strictest_of
 from runs.queries.lineage import Lineage, Node
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.verdict import verdicts_of
@@ -27,15 +28,13 @@ def chain_for(checks: Iterable[Mapping[str, Any]], starts: Sequence[Node]) -> di
         return {}
     reached = made_of(starts)
     rows, runs = versions_in(reached), runs_in(reached)
-    versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION))
-    classes = set(versions.values_list("dataset__egress", flat=True))
     return {
         "chain": {
             "is_whole": reached.is_whole and len(rows) <= MOST_DATASETS and len(runs) <= MOST_RUNS,
             "gpu_ms": sum(run.spent_gpu_ms for run in runs),
             "runs": len(runs),
             "open_runs": sum(not run.is_terminal for run in runs),
-            "egress": max(classes, key=CLASSES.index, default=CLASSES[0]),
+            "egress": strictest_of(reached.of(NodeKind.DATASET_VERSION)),
             "datasets": _datasets(rows[:MOST_DATASETS]),
             "undeclared": undeclared_by(runs),
         }

@@ -1,45 +1,57 @@
-"""What class the work of runs is of: a run that has read something closed makes nothing that is open, and so on down the line."""
+"""What class the work of runs is of: a run that has read something closed makes nothing that is open, and so on down the lineage."""
 
 import uuid
 from collections.abc import Collection
 
 from django.db.models import Q
 
-from runs.models import RunInput, UndeclaredInput
-from workspaces.models import Dataset, DatasetPiece
+from runs.models import Run
+from runs.queries.lineage import Node, Way, reached_ends
+from runs.queries.lineage_edges import CONTENT, NodeKind
+from workspaces import kept_query
+from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 
 Egress = Dataset.Egress
-READINGS: tuple[type[RunInput] | type[UndeclaredInput], ...] = (RunInput, UndeclaredInput)  # declared or not
+MOST = 1_000_000  # nodes of a walk; what lies beyond nobody knows, so it counts as restricted
 
 
 def runs_that_read(egress: str) -> set[uuid.UUID]:
-    """Runs that have read a dataset of this class, or what such a run has made, however far back: an artifact, or a window with a piece of it.
-    Two queries for each step of the way."""
-    found: set[uuid.UUID] = set()
-    fresh: set[uuid.UUID] = set()
-    for model in READINGS:
-        fresh |= set(model.objects.filter(dataset_version__dataset__egress=egress).values_list("run_id", flat=True))
-    while fresh:
-        found |= fresh
-        windows = DatasetPiece.objects.filter(made_by_run_id__in=fresh).exclude(window=None).values("window")
-        reached = Q(artifact__run__in=fresh) | Q(dataset_version__dataset__in=windows)
-        fresh = {run for model in READINGS for run in model.objects.filter(reached).values_list("run_id", flat=True)} - found
-    return found
+    """Runs that have read a dataset of this class, or what was made of one, however far back; every run where that is more than MOST things. Two
+    queries."""
+    versions = DatasetVersion.objects.filter(dataset__egress=egress).values_list("pk", flat=True)
+    found = reached_ends([Node(NodeKind.DATASET_VERSION, pk) for pk in versions], Way.DOWN, along=CONTENT, most=MOST)
+    if len(found) > MOST:
+        return set(Run.objects.values_list("pk", flat=True))
+    return {uuid.UUID(hex=key) for kind, key in found if kind == NodeKind.RUN}
 
 
 def strictest_read_by(run_id: uuid.UUID) -> str:
-    """The strictest class among what a run has read, however far back; public where it has read nothing. Two queries for each step of the way."""
-    seen: set[uuid.UUID] = set()
-    fresh: Collection[uuid.UUID] = {run_id}
-    classes: set[str] = set()
-    while fresh:
-        seen.update(fresh)
-        known = Q(dataset_version__isnull=False) | Q(artifact__isnull=False)
-        rows = [
-            row
-            for model in READINGS
-            for row in model.objects.filter(known, run__in=fresh).values_list("dataset_version__dataset__egress", "artifact__run_id")
-        ]
-        classes.update(egress for egress, _ in rows if egress)
-        fresh = {maker for _, maker in rows if maker and maker not in seen}
+    """The strictest class among what a run has read, however far back; public where it has read nothing. Two queries."""
+    versions = _versions_behind([Node(NodeKind.RUN, run_id)])
+    return Egress.RESTRICTED if versions is None else strictest_of(versions)
+
+
+def strictest_of(versions: Collection[uuid.UUID]) -> str:
+    """The strictest class among the datasets of these versions; public where there are none."""
+    rows = DatasetVersion.objects.filter(pk=kept_query.Keys(values=list(versions)))
+    classes = set(rows.values_list("dataset__egress", flat=True))
     return next((egress for egress in (Egress.RESTRICTED, Egress.INTERNAL) if egress in classes), Egress.PUBLIC)
+
+
+def sources_of(dataset: Dataset) -> list[Dataset] | None:
+    """Other datasets that its versions, its windows and its waiting pieces were made of, however far back, by slug; None where that is more than
+    MOST things. Its own windows are none of them: they follow it, also where runs that read them add to it."""
+    own = Q(dataset=dataset) | Q(dataset__window_of=dataset)
+    starts = [Node(NodeKind.DATASET_VERSION, pk) for pk in DatasetVersion.objects.filter(own).values_list("pk", flat=True)]
+    waiting = DatasetPiece.objects.filter(dataset=dataset, window=None)  # no version has them yet
+    starts += [Node(NodeKind.RUN, pk) for pk in waiting.values_list("made_by_run_id", flat=True)]
+    behind = _versions_behind(starts)
+    if behind is None:
+        return None
+    versions = DatasetVersion.objects.filter(pk=kept_query.Keys(values=behind)).exclude(own)
+    return list(Dataset.objects.filter(pk__in=versions.values("dataset")).order_by("slug"))
+
+
+def _versions_behind(starts: Collection[Node]) -> list[uuid.UUID] | None:
+    found = reached_ends(starts, Way.UP, along=CONTENT, most=MOST)
+    return None if len(found) > MOST else [uuid.UUID(hex=key) for kind, key in found if kind == NodeKind.DATASET_VERSION]

@@ -72,9 +72,12 @@ End = tuple[str, str]  # kind and key in hex: thousands of them are read faster 
 _HEX = "string_agg(translate({}::text, '-', ''), '')"
 
 
-def reached_ends(start: Node, way: Way, *, along: Collection[Relation] = tuple(Relation), most: int = MOST_NODES) -> list[End]:
+def reached_ends(starts: Iterable[Node], way: Way, *, along: Collection[Relation] = tuple(Relation), most: int = MOST_NODES) -> list[End]:
     """What `walk` finds, with neither distance nor links; up to `most` and one, which tells that there are more."""
-    closure, values = _closure([start], way, along, most)
+    begun = sorted(set(starts))
+    if not begun:
+        return []
+    closure, values = _closure(begun, way, along, most)
     with connection.cursor() as cursor:
         cursor.execute(f"{closure} SELECT kind, {_HEX.format('id')} FROM within GROUP BY kind", values)  # noqa: S608 -- as below
         return [(kind, key) for kind, keys in cursor.fetchall() for key in _cut(keys)]

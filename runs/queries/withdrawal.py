@@ -95,7 +95,7 @@ def fingerprint_of(reached: Lineage) -> str:
 
 def fingerprint_now(subject: Node) -> str:
     """That of what rests on the subject by now, in a third of the time: for one who holds a lock."""
-    return digest(sorted(f"{kind} {key}" for kind, key in reached_ends(subject, Way.DOWN, along=CONTENT, most=MOST_REACHED)))
+    return digest(sorted(f"{kind} {key}" for kind, key in reached_ends([subject], Way.DOWN, along=CONTENT, most=MOST_REACHED)))
 
 
 def radius(subject: Node, label: str) -> Radius:

@@ -4,20 +4,24 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
+from runs.commands.egress import set_egress
 from runs.queries.dataset_import import imports_of
 from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
 from runs.queries.overlap import first_checks_of
 from runs.queries.verdict import verdict_of, verdicts_of
 from workspaces.access import Kind, Permission
+from workspaces.forms.dataset import EgressForm
 from workspaces.models import Dataset, DatasetFile
-from workspaces.pages import PageRequest
+from workspaces.pages import PageRequest, redirect
 from workspaces.queries.expected_growth import expected_of
 from workspaces.queries.growth import growth_of
 from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import dataset_rows, files_of, find_version, versions_of
 from workspaces.queries.withdrawal import withdrawals_on
+from workspaces.views.form_page import form_page
 from workspaces.views.registry_list import list_query
 
 SNIPPET = '{"type": "dataset", "name": "NAME", "path": "games.sgf", "records": 12}'
@@ -67,6 +71,20 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "withdrawn_by": withdrawals_on("dataset_version", chosen.pk) if chosen else [],
     }
     return render(request, "runs/dataset.html", context)
+
+
+def dataset_egress(request: PageRequest, dataset: str) -> HttpResponseBase:
+    found = Dataset.objects.find(dataset)
+    form = EgressForm(request.POST or None, initial={"egress": found.egress})
+
+    def save(form: EgressForm) -> HttpResponseBase:
+        set_egress(actor=request.actor, dataset=found, **form.cleaned_data)
+        return redirect("dataset", request.workspace.slug, found.slug)
+
+    slug = request.workspace.slug
+    back = reverse("dataset", args=[slug, found.slug])
+    trail = (("Datasets", reverse("dataset-list", args=[slug])), (found.name, back))
+    return form_page(request, form, save, title=f"What may leave with {found.name}", submit="Save", trail=trail, back=back)
 
 
 def _shown(files: list[DatasetFile], path: str) -> DatasetFile | None:

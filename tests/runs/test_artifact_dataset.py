@@ -7,6 +7,7 @@ from django.test import Client
 
 from runs.commands.artifact import delete_artifact, remove_artifact
 from runs.commands.artifact_dataset import import_artifact
+from runs.commands.egress import set_egress
 from runs.models import Artifact, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
@@ -14,7 +15,6 @@ from tests.factories_pages import add_artifact
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset
-from workspaces.commands.egress import set_egress
 from workspaces.models import Blob, Dataset
 
 pytestmark = pytest.mark.django_db

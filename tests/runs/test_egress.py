@@ -11,11 +11,17 @@ import pytest
 from django.test.utils import override_settings
 from django.utils import timezone
 
+from runs.checks.candidate import candidate_of
+from runs.checks.data import egress_known
+from runs.commands import egress
+from runs.commands.artifact_dataset import import_artifact
+from runs.commands.egress import set_egress
 from runs.commands.export import record_download, request_export
 from runs.commands.failure import acknowledge_failure
 from runs.jobs import export as job
 from runs.jobs.export import make_export
 from runs.models import Artifact, Export, FailureGroup, Run
+from runs.queries import egress as egress_queries
 from runs.queries.egress import runs_that_read, strictest_read_by
 from runs.queries.export_files import choices
 from runs.queries.export_list import folder_of
@@ -26,10 +32,9 @@ from tests.factories_runs import Laboratory, drive, launch, make_laboratory
 from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_export import export_of, faults, rows
 from workspaces.audit import Denied, Refusal
-from workspaces.commands import egress
 from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
-from workspaces.commands.egress import set_egress
+from workspaces.commands.egress import refuse_shared
 from workspaces.commands.live_dataset import cut_window, make_live
 from workspaces.commands.share import grant_share
 from workspaces.models import AuditEvent, Dataset, ShareGrant
@@ -148,6 +153,67 @@ def test_what_grew_before_its_source_was_closed_stays_too(laboratory: Laboratory
     _, folder = export_of(laboratory, files="internal", reason="To the partner.")
     assert faults(folder) == []
     assert places_of(folder) == []
+
+
+def test_what_is_read_of_a_version_that_was_frozen_from_an_artifact_stays_too(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        derived = create_dataset(actor=laboratory.owner, slug="derived")
+        copy = Artifact.objects.get(run=run, path="copy.txt")
+        import_artifact(actor=laboratory.owner, dataset=derived, artifact=copy, role="train")
+        reader = launch(laboratory, datasets=("derived",))
+    assert drive(laboratory, reader).status == "succeeded"
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        assert runs_that_read("restricted") == {run.pk, reader.pk}
+        assert strictest_read_by(reader.pk) == "restricted"
+        candidate = candidate_of(Artifact.objects.select_related("run", "blob").get(run=reader, path="copy.txt"), "copy")
+        assert egress_known(candidate).observed == "restricted"
+    _, folder = export_of(laboratory, files="internal", reason="To the partner.")
+    assert faults(folder) == []
+    assert places_of(folder) == []
+
+
+def test_where_more_was_made_than_can_be_looked_at_all_of_it_is_closed(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        launch(laboratory, datasets=("closed",))
+        other = launch(laboratory)
+        monkeypatch.setattr(egress_queries, "MOST", 1)
+        assert other.pk in runs_that_read("restricted")
+        assert strictest_read_by(other.pk) == "restricted"
+
+
+def test_no_dataset_is_set_laxer_than_what_runs_made_it_of(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frozen from an artifact, or grown by pieces that no window has yet; its own windows, which runs that add to it read, hold nothing up."""
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("free",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        derived = create_dataset(actor=laboratory.owner, slug="derived")
+        import_artifact(actor=laboratory.owner, dataset=derived, artifact=Artifact.objects.get(run=run, path="copy.txt"), role="train")
+    for slug in ("derived", "grown"):
+        with pytest.raises(Refusal, match=r"Runs made it of free, which is internal.*change that first"):
+            classify(laboratory, slug, "public")
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        again = launch(laboratory, datasets=(window.slug,))
+    assert drive(laboratory, again).status == "succeeded"
+    classify(laboratory, "free", "restricted")
+    for slug in ("derived", "grown"):
+        classify(laboratory, slug, "restricted")
+        with pytest.raises(Refusal, match="Runs made it of free, which is restricted"):
+            classify(laboratory, slug, "internal")
+    classify(laboratory, "free", "public")
+    monkeypatch.setattr(egress_queries, "MOST", 1)
+    with pytest.raises(Refusal, match="more than can be looked at"):
+        classify(laboratory, "derived", "public")
+    monkeypatch.undo()
+    for slug in ("derived", "grown"):
+        assert classify(laboratory, slug, "public").egress == "public"
 
 
 def test_each_choice_carries_its_classes(laboratory: Laboratory) -> None:
@@ -278,7 +344,6 @@ def test_a_share_given_while_the_class_is_set_waits_for_it(laboratory: Laborator
     other, _ = make_workspace("other")
     tomorrow = timezone.now() + timedelta(days=1)
     said: list[BaseException] = []
-    refuse = egress._refuse_shared
 
     def give() -> None:
         with laboratory.opened(), suppress(Refusal):
@@ -289,11 +354,11 @@ def test_a_share_given_while_the_class_is_set_waits_for_it(laboratory: Laborator
     giver = threading.Thread(target=lambda: said.extend(in_threads(1, give)))
 
     def refuse_then_give(*datasets: Dataset) -> None:
-        refuse(*datasets)
+        refuse_shared(*datasets)
         giver.start()
         until(lambda: not giver.is_alive() or is_someone_waiting(), "the share is given, or waits for the dataset")
 
-    monkeypatch.setattr(egress, "_refuse_shared", refuse_then_give)
+    monkeypatch.setattr(egress, "refuse_shared", refuse_then_give)
     classify(laboratory, "closed", "restricted")
     giver.join(20)
     assert not giver.is_alive()

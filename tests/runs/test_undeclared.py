@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from runs.commands.egress import set_egress
 from runs.commands.withdrawal import withdraw
 from runs.models import Evaluation, Run
 from runs.queries.egress import runs_that_read, strictest_read_by
@@ -15,7 +16,6 @@ from tests.factories_pages import client_of
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
 from tests.runs.story import TELL
-from workspaces.commands.egress import set_egress
 from workspaces.models import Dataset, DatasetFile, DatasetVersion
 from workspaces.queries.withdrawal import withdrawals_on
 

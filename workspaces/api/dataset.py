@@ -28,7 +28,6 @@ from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, Text, made_before
 from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version, set_origin
-from workspaces.commands.egress import set_egress
 from workspaces.commands.upload import find_upload, finish_upload, forget_upload
 from workspaces.downloads import stored_file
 from workspaces.models import Dataset, DatasetVersion
@@ -56,11 +55,6 @@ class ProofOut(Schema):
     hashes: list[str] = Field(description="From the leaf to the root, lowest first.")
 
 
-class EgressIn(Body):
-    egress: Literal["public", "internal", "restricted"]
-    reason: Line = Field(min_length=1, max_length=1000)
-
-
 @routes.get("/datasets", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetList)
 def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
     """Datasets, newest first; `q` looks for a text in name and slug."""
@@ -85,12 +79,6 @@ def get_dataset(request: ApiRequest, dataset: str) -> Any:
 def post_origin(request: ApiRequest, dataset: str, body: OriginIn) -> Any:
     """Say which class a dataset is of, what shows it, and its licence. Versions keep what was said as they were frozen."""
     return whole(request, set_origin(actor=request.actor, dataset=Dataset.objects.find(dataset), **body.dict()))
-
-
-@routes.post("/datasets/{dataset}/egress", needs=Permission.MANAGE_WORKSPACE, kind=Kind.DATASET, response=DatasetOut)
-def post_egress(request: ApiRequest, dataset: str, body: EgressIn) -> Any:
-    """Say what of the dataset may leave the workspace; windows that were cut off it follow where it becomes stricter."""
-    return whole(request, set_egress(actor=request.actor, dataset=Dataset.objects.find(dataset), egress=body.egress, reason=body.reason))
 
 
 @routes.get("/datasets/{dataset}/versions", needs=Permission.VIEW, kind=Kind.DATASET, response=DatasetVersionList)

@@ -1,42 +1,15 @@
-"""What may leave with a dataset: set by people with a reason, and never laxer than what the dataset was made of."""
+"""What may leave with a dataset: how classes compare, closing what is made of something closed. People set them by runs/commands/egress.py."""
 
 from collections.abc import Iterable
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from workspaces.access import Actor, Kind, Permission
-from workspaces.audit import Draft, Refusal, command
+from workspaces.audit import Draft, Refusal
 from workspaces.models import Dataset, ShareGrant
-from workspaces.verbs import Verb
 
 # From free to closed; what is made of several takes the last of theirs.
 STRICTNESS = {Dataset.Egress.PUBLIC: 0, Dataset.Egress.INTERNAL: 1, Dataset.Egress.RESTRICTED: 2}
-
-
-@command(Verb.DATASET_EGRESS_SET, needs=Permission.MANAGE_WORKSPACE, kind=Kind.DATASET)
-def set_egress(event: Draft, *, actor: Actor, dataset: Dataset, egress: str, reason: str) -> Dataset:
-    """Set the class of a dataset; windows that were cut off it follow where it becomes stricter. Refuses a window laxer than what it was cut
-    off, a closed class while the dataset or a window of it is shared, and a change without reason."""
-    if egress not in Dataset.Egress.values:
-        raise Refusal(f"The classes are {', '.join(Dataset.Egress.values)}; {egress[:40]} is none.", field="egress")
-    if not reason.strip():
-        raise Refusal("Say why; whoever is refused an export will read it.", field="reason")
-    chosen = Dataset.Egress(egress)
-    locked = Dataset.objects.select_for_update(no_key=True, of=("self",)).select_related("window_of").get(pk=dataset.pk)
-    if locked.egress == chosen:
-        raise Refusal(f"{locked.name} is {chosen.label} already.", field="egress")
-    source = locked.window_of
-    if source is not None and STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(source.egress)]:
-        raise Refusal(f"It was cut off {source.name}, which is {source.get_egress_display()}; change that first.", field="egress")
-    windows = list(locked.windows.select_for_update(no_key=True).order_by("pk"))
-    if chosen == Dataset.Egress.RESTRICTED:
-        _refuse_shared(locked, *windows)
-    event.reason = reason.strip()[:1000]
-    event.about = locked
-    event.change(locked, egress=chosen)
-    tighten(event, windows, chosen)
-    return locked
 
 
 def tighten(event: Draft, datasets: Iterable[Dataset], egress: str) -> list[Dataset]:
@@ -52,7 +25,8 @@ def tighten(event: Draft, datasets: Iterable[Dataset], egress: str) -> list[Data
     return laxer
 
 
-def _refuse_shared(*datasets: Dataset) -> None:
+def refuse_shared(*datasets: Dataset) -> None:
+    """Part of the command that closes by hand: its shares are ended first, by whoever gave them."""
     grant = _shares(datasets).select_related("to_workspace").first()
     if grant is not None and grant.to_workspace is not None:
         raise Refusal(f"{grant.object_label} is shared with {grant.to_workspace.name}; end that share first.", field="egress")

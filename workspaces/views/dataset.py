@@ -4,9 +4,8 @@ from django.http import HttpResponseBase, JsonResponse
 from django.urls import reverse
 
 from workspaces.commands.dataset import change_dataset, create_dataset, import_dataset_version, set_origin
-from workspaces.commands.egress import set_egress
 from workspaces.downloads import stored_file
-from workspaces.forms.dataset import DatasetEditForm, DatasetForm, EgressForm, OriginForm, UploadForm
+from workspaces.forms.dataset import DatasetEditForm, DatasetForm, OriginForm, UploadForm
 from workspaces.models import Dataset
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.croissant import croissant_of
@@ -51,18 +50,6 @@ def dataset_origin(request: PageRequest, dataset: str) -> HttpResponseBase:
         return redirect("dataset", request.workspace.slug, found.slug)
 
     title = f"Where {found.name} is from"
-    return form_page(request, form, save, title=title, submit="Save", trail=_trail(request, found), back=_url(request, found))
-
-
-def dataset_egress(request: PageRequest, dataset: str) -> HttpResponseBase:
-    found = Dataset.objects.find(dataset)
-    form = EgressForm(request.POST or None, initial={"egress": found.egress})
-
-    def save(form: EgressForm) -> HttpResponseBase:
-        set_egress(actor=request.actor, dataset=found, **form.cleaned_data)
-        return redirect("dataset", request.workspace.slug, found.slug)
-
-    title = f"What may leave with {found.name}"
     return form_page(request, form, save, title=title, submit="Save", trail=_trail(request, found), back=_url(request, found))
 
 
