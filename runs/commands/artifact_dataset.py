@@ -65,8 +65,7 @@ def import_artifact(
     file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes)
     version = freeze(event, dataset=dataset, files=[file], said=said, by=actor.user or dataset.created_by, pk=id)
     strictest = strictest_read_by(artifact.run_id)
-    locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-    if tighten(event, [locked, *locked.windows.all()], strictest):
-        event.details["closed"] = {"dataset": locked.slug, "egress": strictest}
+    if tighten(event, [dataset.pk], strictest):
+        event.details["closed"] = {"dataset": dataset.slug, "egress": strictest}
     event.details["artifact"] = artifact.public_id
     return version

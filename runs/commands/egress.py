@@ -3,7 +3,7 @@
 from runs.queries.egress import sources_of
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.egress import STRICTNESS, refuse_shared, tighten
+from workspaces.commands.egress import STRICTNESS, lock_with_windows, refuse_shared, tighten
 from workspaces.models import Dataset
 from workspaces.verbs import Verb
 
@@ -17,21 +17,21 @@ def set_egress(event: Draft, *, actor: Actor, dataset: Dataset, egress: str, rea
     if not reason.strip():
         raise Refusal("Say why; whoever is refused an export will read it.", field="reason")
     chosen = Dataset.Egress(egress)
-    locked = Dataset.objects.select_for_update(no_key=True, of=("self",)).select_related("window_of").get(pk=dataset.pk)
+    family = lock_with_windows([dataset.window_of_id or dataset.pk])  # with a window, what it was cut off
+    locked = next(row for row in family if row.pk == dataset.pk)
     if locked.egress == chosen:
         raise Refusal(f"{locked.name} is {chosen.label} already.", field="egress")
-    source = locked.window_of
+    source = next((row for row in family if row.pk == locked.window_of_id), None)
     if source is not None and STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(source.egress)]:
         raise Refusal(f"It was cut off {source.name}, which is {source.get_egress_display()}; change that first.", field="egress")
     if STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(locked.egress)]:
         _refuse_laxer(locked, chosen)
-    windows = list(locked.windows.select_for_update(no_key=True).order_by("pk"))
     if chosen == Dataset.Egress.RESTRICTED:
-        refuse_shared(locked, *windows)
+        refuse_shared(locked, *(row for row in family if row.window_of_id == locked.pk))
     event.reason = reason.strip()[:1000]
     event.about = locked
     event.change(locked, egress=chosen)
-    tighten(event, windows, chosen)
+    tighten(event, [locked.pk], chosen)
     return locked
 
 

@@ -36,14 +36,16 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
             missed.append(f"{path[:80]}: no such output, or an empty one")
         else:
             pieces.setdefault(name, []).append(Piece(path=path, blob=blob, records=_count(body)))
-    strictest = strictest_read_by(run.pk) if pieces else ""
-    for name, found in sorted(pieces.items()):  # one order of locks for all runs
-        dataset = _live(name)
-        if dataset is None:
-            missed.append(f"{name[:80]}: no live dataset of this workspace")
-            continue
-        if tighten(event, [dataset, *dataset.windows.all()], strictest):
-            event.details.setdefault("closed", []).append({"dataset": dataset.slug, "egress": strictest})
+    live = {name: _live(name) for name in sorted(pieces)}
+    missed.extend(f"{name[:80]}: no live dataset of this workspace" for name, dataset in live.items() if dataset is None)
+    growing = [(dataset, pieces[name]) for name, dataset in live.items() if dataset is not None]
+    if growing:
+        strictest = strictest_read_by(run.pk)
+        closed = tighten(event, [dataset.pk for dataset, _ in growing], strictest)  # all at once: one order of locks for all runs
+        named = {dataset.pk: dataset.slug for dataset, _ in growing}
+        for key in dict.fromkeys(row.window_of_id or row.pk for row in closed):
+            event.details.setdefault("closed", []).append({"dataset": named[key], "egress": strictest})
+    for dataset, found in growing:
         added = grow(event, dataset=dataset, pieces=found, run_id=run.pk, by=run.requested_by)
         event.details.setdefault("grown", []).append(
             {"dataset": dataset.slug, "pieces": len(added), "records": sum(row.records for row in added)}
