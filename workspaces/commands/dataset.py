@@ -69,13 +69,12 @@ def import_dataset_version(
     licence: str = "",
     evidence: str = "",
     records: int | None = None,
-    made_by_run_id: uuid.UUID | None = None,
     reason: str = "",
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
 ) -> DatasetVersion:
     """Freeze stored files as the next version. `records` is a person's count; without it, what could be counted while the files came."""
     event.reason = reason
-    said = Said(role=role, source=source, licence=licence, evidence=evidence, records=records, made_by_run_id=made_by_run_id)
+    said = Said(role=role, source=source, licence=licence, evidence=evidence, records=records)
     return freeze(event, dataset=dataset, files=files, said=said, by=actor.user or dataset.created_by, pk=id)
 
 

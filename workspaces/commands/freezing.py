@@ -27,7 +27,6 @@ class Said:
     licence: str = ""
     evidence: str = ""
     records: int | None = None
-    made_by_run_id: uuid.UUID | None = None
     source_artifact_id: uuid.UUID | None = None
 
 
@@ -45,8 +44,7 @@ def freeze(
     licence = licence_of(said.licence) or dataset.licence
     evidence = said.evidence.strip() or dataset.evidence
     source = said.source.strip()
-    is_made_here = said.made_by_run_id is not None or said.source_artifact_id is not None
-    refuse_unsaid(dataset.origin, licence=licence, evidence=evidence, source=source, is_made_here=is_made_here)
+    refuse_unsaid(dataset.origin, licence=licence, evidence=evidence, source=source, is_made_here=said.source_artifact_id is not None)
     counted = [file.records for file in files if file.records is not None]
     version = DatasetVersion(
         dataset=dataset,
@@ -61,7 +59,6 @@ def freeze(
         licence=licence,
         evidence=evidence,
         created_by=by,
-        made_by_run_id=said.made_by_run_id,
         source_artifact_id=said.source_artifact_id,
     )
     if pk is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from labsite.examples.ground import WORDS, NotReady, Say, aim, furnish, make_agent, make_workspace, open_for_launches, plain
 from labsite.examples.w2s import bundles, plan, policies, rounds
 from runs.commands.approval import decide_approval
+from runs.commands.artifact_dataset import import_artifact
 from runs.commands.launch import launch_run
 from runs.commands.policy import create_policy, propose_version
 from runs.launch import LaunchRequest
@@ -21,7 +22,7 @@ from runs.models import Artifact, Policy, Run
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.commands.benchmark import create_benchmark, publish_contract
-from workspaces.commands.blob import StoredFile, receive_file
+from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.commands.live_dataset import make_live
 from workspaces.models import Approval, Benchmark, Dataset, DatasetVersion, User, Workspace
@@ -131,16 +132,14 @@ def _freeze(researcher: Actor, wanted: plan.FrozenSetPlan) -> bool:
         finder = _ended(wanted.made_by)
         if finder is None:
             return False
-        found = Artifact.objects.filter(run=finder, kind=wanted.artifact_kind).select_related("blob").latest("created_at")
+        found = Artifact.objects.filter(run=finder, kind=wanted.artifact_kind).latest("created_at")
         dataset = Dataset.objects.filter(slug=wanted.slug).first() or create_dataset(
             actor=researcher, slug=wanted.slug, name=wanted.name, description=wanted.description, origin=Dataset.Origin.BENCHMARK,
             licence=plan.DATASETS[0].licence,
         )  # fmt: skip
-        records = found.metadata["records"]
-        import_dataset_version(
-            actor=researcher, dataset=dataset, role=DatasetVersion.Role.HOLDOUT, records=records, made_by_run_id=finder.pk,
-            files=[StoredFile(wanted.file, found.blob.sha256, found.blob.bytes, records)], source=f"{found.name} of {finder.public_id}",
-            reason="Frozen before any student is trained",
+        import_artifact(
+            actor=researcher, dataset=dataset, artifact=found, role=DatasetVersion.Role.HOLDOUT, path=wanted.file,
+            records=found.metadata["records"], reason="Frozen before any student is trained",
         )  # fmt: skip
     _contract(researcher, plan.ON_DISAGREEMENT)
     return True

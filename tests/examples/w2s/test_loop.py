@@ -109,7 +109,8 @@ def test_the_loop_runs_by_itself_to_a_request_and_on_from_the_persons_decision(
         assert by_people == {run.key for run in started_by_hand}
         frozen = DatasetVersion.objects.get(dataset__slug=plan.DISAGREEMENT.slug)
         assert (frozen.role, frozen.number) == (DatasetVersion.Role.HOLDOUT, 1)
-        assert frozen.made_by_run_id == Run.objects.get(name=plan.DISAGREEMENT.made_by).pk
+        assert frozen.source_artifact_id is not None
+        assert Artifact.objects.get(pk=frozen.source_artifact_id).run.name == plan.DISAGREEMENT.made_by
         assert Contract.objects.get(benchmark__slug=plan.ON_DISAGREEMENT.slug).holdout_id == frozen.pk
         piece = DatasetPiece.objects.get(dataset__slug=plan.WEAK_LABELS.slug)
         assert piece.made_by_run_id == Run.objects.get(name=rounds.LABELLING.key).pk
