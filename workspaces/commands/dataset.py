@@ -7,9 +7,8 @@ from typing import Any
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
-from workspaces.commands.freezing import Said, freeze, licence_of
+from workspaces.commands.freezing import Said, freeze, licence_of, refuse_class
 from workspaces.commands.registry import change_fields, create_named
-from workspaces.licences import NOT_KNOWN
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.verbs import Verb
 
@@ -79,10 +78,4 @@ def import_dataset_version(
 
 
 def _refuse_class(dataset: Dataset) -> None:
-    label = dataset.get_origin_display()
-    if dataset.origin == Dataset.Origin.EXTERNAL and not dataset.licence:
-        raise Refusal(f"What is {label} names its licence: an SPDX expression such as CC-BY-4.0, or “not known”.", field="licence")
-    if dataset.origin == Dataset.Origin.REUSABLE and dataset.licence in ("", NOT_KNOWN):
-        raise Refusal(f"What is {label} has a known licence; name it, or choose another origin.", field="licence")
-    if dataset.origin == Dataset.Origin.REUSABLE and not dataset.evidence:
-        raise Refusal(f"Say what shows that it is {label}: who looked at it, and where that is written down.", field="evidence")
+    refuse_class(dataset.origin, licence=dataset.licence, evidence=dataset.evidence)

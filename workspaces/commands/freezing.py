@@ -93,17 +93,23 @@ def refuse_unsaid(origin: str, *, licence: str, evidence: str, source: str, is_m
     label = Origin(origin).label
     if origin == Origin.EXTERNAL and not source and not is_made_here:
         raise Refusal(f"What is {label} names its source: an address, a paper, a person, or “not known”.", field="source")
+    refuse_class(origin, licence=licence, evidence=evidence)
+    if origin == Origin.SELF_PLAY and not evidence and not is_made_here:
+        raise Refusal(
+            f"What is {label} comes from a run: import the run's artifact, let runs add to the dataset, or say what shows it.",
+            field="evidence",
+        )
+
+
+def refuse_class(origin: str, *, licence: str, evidence: str) -> None:
+    """Refuse an origin class without what it demands of the dataset and of every version alike."""
+    label = Origin(origin).label
     if origin == Origin.EXTERNAL and not licence:
         raise Refusal(f"What is {label} names its licence: an SPDX expression such as CC-BY-4.0, or “not known”.", field="licence")
     if origin == Origin.REUSABLE and licence in ("", NOT_KNOWN):
         raise Refusal(f"What is {label} has a known licence; name it, or choose another origin.", field="licence")
     if origin == Origin.REUSABLE and not evidence:
         raise Refusal(f"Say what shows that it is {label}: who looked at it, and where that is written down.", field="evidence")
-    if origin == Origin.SELF_PLAY and not evidence and not is_made_here:
-        raise Refusal(
-            f"What is {label} comes from a run: import the run's artifact, let runs add to the dataset, or say what shows it.",
-            field="evidence",
-        )
 
 
 def _refuse_files(files: Sequence[StoredFile]) -> None:
