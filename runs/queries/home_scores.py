@@ -9,6 +9,7 @@ from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
 from runs.models import Artifact, Evaluation, Promotion
 from runs.queries.home_seeds import SeedLead, seed_lead
+from runs.queries.promotion import Told, told
 from runs.queries.ranking import FINITE
 from runs.queries.standing import standing
 from workspaces import kept_query
@@ -143,11 +144,11 @@ def _of_leaders(measured: Any, makers: Any) -> "QuerySet[Artifact]":
 
 @dataclass(frozen=True, slots=True)
 class Promotable:
-    """An artifact that leads, what it leads, and as what it stands promoted already."""
+    """An artifact that leads, what it leads, and as what it stands promoted already, suspended or not."""
 
     artifact: Artifact
     boards: list[Board]
-    stands: list[Promotion] = field(default_factory=list)
+    stands: list[Told] = field(default_factory=list)
 
 
 def promotable(shown: list[Board]) -> list[Promotable]:
@@ -160,9 +161,9 @@ def promotable(shown: list[Board]) -> list[Promotable]:
     measured = {artifact for _, artifacts, _ in led for artifact in artifacts}
     makers = {run for _, _, runs in led for run in runs}
     leading = kept_query.ask(_of_leaders, measured=[*measured], makers=[*makers])
-    stands: dict[uuid.UUID, list[Promotion]] = {}
-    for promotion in kept_query.ask(_standing, artifacts=[artifact.pk for artifact in leading]) if leading else ():
-        stands.setdefault(promotion.artifact_id, []).append(promotion)
+    stands: dict[uuid.UUID, list[Told]] = {}
+    for one in told(kept_query.ask(_standing, artifacts=[artifact.pk for artifact in leading])) if leading else ():
+        stands.setdefault(one.promotion.artifact_id, []).append(one)
     found: list[Promotable] = []
     for artifact in leading:
         leads = [board for board, artifacts, runs in led if artifact.pk in artifacts or artifact.run_id in runs]
@@ -172,7 +173,7 @@ def promotable(shown: list[Board]) -> list[Promotable]:
 
 def _standing(artifacts: Any) -> "QuerySet[Promotion]":
     rows = Promotion.objects.filter(artifact=artifacts, status=Promotion.Status.PROMOTED)
-    return rows.only("name", "number", "artifact").order_by("name")
+    return rows.only("name", "number", "artifact", "status").order_by("name")
 
 
 def _rests_on(leader: Evaluation | SeedLead) -> tuple[tuple[uuid.UUID, ...], tuple[uuid.UUID, ...]]:

@@ -133,7 +133,7 @@ def find_standing(name: str) -> Promotion:
 
 
 def told(promotions: "Collection[Promotion] | QuerySet[Promotion]") -> list[Told]:
-    """Each with why it is suspended, or in what its request ended undecided; three queries however many there are."""
+    """Each with why it is suspended, or in what its request ended undecided; a number of queries that does not grow with them."""
     rows = list(promotions)
     why = suspended({row.artifact_id for row in rows if row.status == Status.PROMOTED})
     ended = _ended([row.pk for row in rows if row.status == Status.REFUSED and row.decided_by_id is None])

@@ -24,7 +24,7 @@ from workspaces.units import plural
 K = NodeKind
 MOST_ITEMS = 6  # of a step; the rest is counted
 MOST_STEPS = 40
-STATES = {State.CLEAN: "yes", State.CONTAMINATED: "no", State.SUSPICIOUS: "no"}  # any other is not known
+STATES = {State.CLEAN: "yes", State.CONTAMINATED: "no", State.SUSPICIOUS: "person"}  # any other is not known; "no" suspends a promotion
 READ = {"Trained": "Learnt from", "Filtered": "Chosen from", "Made with a model": "The model"}  # what such a run read, in a word
 HELD_OUT = DatasetVersion.Role.HOLDOUT
 TOO_MUCH = "It rests on more than can be looked at; the rest is not shown."

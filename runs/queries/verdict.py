@@ -58,6 +58,10 @@ class Verdict:
         """Suspicious records want a person's word first."""
         return self.state == State.CLEAN
 
+    @property
+    def is_contaminated(self) -> bool:
+        return self.state == State.CONTAMINATED
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -107,6 +111,18 @@ def verdicts_of(versions: Iterable[DatasetVersion]) -> dict[uuid.UUID, Verdict]:
         return {}
     facts = _facts(rows)
     return {version.pk: _verdict(version, facts) for version in rows}
+
+
+def said_to_be_contaminated() -> set[uuid.UUID]:
+    """Keys of the versions, holdouts aside, of which a check or a person has ever said so: only of these can it be the verdict. One query."""
+    return {key for (key,) in kept_query.ask(_suspects)}
+
+
+def _suspects() -> "QuerySet[Any, Any]":
+    checks = OverlapCheck.objects.filter(method=METHOD, verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
+    rulings = Ruling.objects.filter(about=Ruling.About.VERDICT, verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
+    said = Q(pk__in=checks.values("version")) | Q(pk__in=rulings.values("version"))
+    return DatasetVersion.objects.filter(said).exclude(role=HOLDOUT).order_by().values_list("pk")
 
 
 def _facts(versions: list[DatasetVersion]) -> _Facts:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from runs.commands.approval import decide_approval
 from runs.models import Artifact, Promotion, Run
 from runs.queries.home_scores import Board, boards, promotable
+from runs.queries.promotion import Told
 from tests.factories import make_member
 from tests.factories_pages import HOSTILE, add_artifact, client_of, copy_runs, score_runs
 from tests.factories_promotions import make_candidate, propose
@@ -154,7 +155,7 @@ def test_what_stands_promoted_says_so_and_comes_after_what_is_new(laboratory: La
         decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
         (standing,) = Promotion.objects.all()
         found = promotable(boards(day_ago()))
-        assert [(entry.artifact, entry.stands) for entry in found] == [(new, []), (champion, [standing])]
+        assert [(entry.artifact, entry.stands) for entry in found] == [(new, []), (champion, [Told(standing)])]
     page = client_of(laboratory.owner).get("/workspaces/lab/").content.decode().partition("Worth promoting")[2].partition("</section>")[0]
     assert f'stands as <a href="/workspaces/lab/promotions/{standing.public_id}/">champion</a>' in page
     assert (f"{new.public_id}/promote/" in page, f"{champion.public_id}/promote/" in page) == (True, False)

@@ -15,10 +15,10 @@ from runs.checks.candidate import candidate_of
 from runs.checks.eligibility import CHECKS, facts_of
 from runs.commands.approval import decide_approval, expire_approval
 from runs.commands.promotion import withdraw_promotion
-from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.commands.withdrawal import withdraw
 from runs.eligibility import Fact, Verdict
 from runs.models import Artifact, Promotion
-from runs.queries.promotion import find_standing, told
+from runs.queries.promotion import find_standing
 from runs.queries.reading import read_back
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
@@ -31,7 +31,7 @@ from workspaces.access import Actor
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.approval_rule import set_rule
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Approval, AuditEvent, Benchmark, Dataset, DatasetVersion
+from workspaces.models import Approval, AuditEvent, Benchmark, Dataset
 
 Status = Promotion.Status
 
@@ -167,18 +167,6 @@ def test_one_holdout_record_in_what_was_trained_on_blocks_it(laboratory: Laborat
         assert (found.verdict, "table@1 is contaminated: 1 record" in found.words) == (Verdict.FAIL, True)
         with pytest.raises(Refusal, match=r"Trained on no holdout: .*table@1 is contaminated"):
             propose(laboratory.owner, artifact)
-
-
-def test_a_withdrawal_suspends_what_stands_and_undone_it_stands_again(laboratory: Laboratory, approver: Actor) -> None:
-    with laboratory.opened():
-        promotion = promote(laboratory, approver, make_candidate(laboratory))
-        assert told([promotion])[0].may_be_rested_on
-        node, label = find_subject("dataset_version", DatasetVersion.objects.get(dataset__slug="table").public_id)
-        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong column.")
-        assert told([promotion])[0].state == "suspended"
-        assert facts(promotion.artifact)["withdrawn"].verdict is Verdict.FAIL
-        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
-        assert told([promotion])[0].may_be_rested_on
 
 
 def test_without_isolation_nobody_can_tell_what_it_read(laboratory: Laboratory) -> None:
@@ -377,14 +365,3 @@ def test_the_key_is_the_installations_own(laboratory: Laboratory) -> None:
     assert answer.status_code == 200
     assert "d" not in answer.json()["keys"][0], "a private key is never published"
     assert (settings.LABSITE_HOME / "keys" / "checkpoint.key").stat().st_mode & 0o777 == 0o600
-
-
-# --- Suspended ----------------------------------------------------------------------------------------------------------------------------
-
-
-def test_told_without_suspension_is_what_it_is(laboratory: Laboratory, approver: Actor) -> None:
-    with laboratory.opened():
-        promotion = promote(laboratory, approver, make_candidate(laboratory))
-        (one,) = told([promotion])
-        assert (one.may_be_rested_on, one.state) == (True, "promoted")
-        assert score_of(promotion.artifact).pk == promotion.evaluation_id

@@ -1,0 +1,172 @@
+"""What stands promoted is suspended by what is found out later: everywhere it is told, and nobody is handed it."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from runs.checks.candidate import candidate_of
+from runs.checks.data import nothing_withdrawn
+from runs.commands.approval import decide_approval
+from runs.commands.overlap import overrule_verdict
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.eligibility import Verdict
+from runs.models import Artifact, Promotion
+from runs.queries.promotion import told
+from runs.queries.trace import Trace, find_traced, trace_of
+from runs.queries.withdrawal import find_subject
+from tests.factories import make_member
+from tests.factories_pages import client_of
+from tests.factories_promotions import add_input, check_overlaps, make_candidate, propose, score_of
+from tests.factories_registry import make_dataset_version
+from tests.factories_runs import Laboratory, make_laboratory
+from workspaces.access import Actor, rights_of
+from workspaces.commands.blob import receive_file
+from workspaces.commands.dataset import create_dataset, import_dataset_version
+from workspaces.models import DatasetVersion
+
+W = "/workspaces/lab"
+API = f"/api/v1{W}"
+WHY = "table@1, which it was made of, is contaminated: 1 record of it stands in 1 version held out."
+
+
+@pytest.fixture
+def laboratory(db: None) -> Laboratory:
+    return make_laboratory()
+
+
+@pytest.fixture
+def approver(laboratory: Laboratory) -> Actor:
+    return make_member(laboratory.workspace, "approver")
+
+
+@pytest.fixture
+def client(laboratory: Laboratory) -> Client:
+    return client_of(laboratory.owner)
+
+
+def promote(laboratory: Laboratory, approver: Actor, artifact: Artifact, name: str = "champion") -> Promotion:
+    promotion, approval = propose(laboratory.owner, artifact, name)
+    decide_approval(actor=approver, approval=approval, approves=True, seen_hash=approval.content_hash)
+    promotion.refresh_from_db()
+    return promotion
+
+
+def leak(laboratory: Laboratory) -> None:
+    """A holdout that comes later, with a record of what everything here was trained on; `check_overlaps` compares it."""
+    make_dataset_version(laboratory.owner, "unseen", role="holdout", content=b"a,b\n9,9\n3,4\n")
+
+
+def table() -> DatasetVersion:
+    return DatasetVersion.objects.get(dataset__slug="table")
+
+
+def traced(laboratory: Laboratory, promotion: Promotion) -> Trace:
+    return trace_of(find_traced(promotion.pk.hex), rights_of(laboratory.owner, laboratory.workspace.pk), "lab")
+
+
+def gaps(trace: Trace) -> list[tuple[int, str]]:
+    return [(number, item.label) for number, item in trace.gaps]
+
+
+def broken(trace: Trace) -> list[str]:
+    return [item.label for _, item in trace.gaps if "contaminated" in item.words]
+
+
+def test_told_without_suspension_is_what_it_is(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        (one,) = told([promotion])
+        assert (one.may_be_rested_on, one.state) == (True, "promoted")
+        assert score_of(promotion.artifact).pk == promotion.evaluation_id
+
+
+def test_a_withdrawal_suspends_what_stands_and_undone_it_stands_again(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        assert told([promotion])[0].may_be_rested_on
+        node, label = find_subject("dataset_version", table().public_id)
+        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong column.")
+        assert told([promotion])[0].state == "suspended"
+        artifact = Artifact.objects.select_related("blob", "run__contract").get(pk=promotion.artifact_id)
+        assert nothing_withdrawn(candidate_of(artifact, "champion")).verdict is Verdict.FAIL
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
+        assert told([promotion])[0].may_be_rested_on
+
+
+def test_data_found_contaminated_later_suspends_what_was_made_of_it_until_that_is_overruled(
+    laboratory: Laboratory, approver: Actor, client: Client
+) -> None:
+    with laboratory.opened():
+        teacher = make_candidate(laboratory, content=b"teacher")
+        apart = promote(laboratory, approver, teacher, "teacher")
+        student = make_candidate(laboratory, content=b"student")
+        add_input(actor=laboratory.owner, run=student.run, artifact=teacher)
+        promotion = promote(laboratory, approver, student)
+        leak(laboratory)
+        assert told([promotion])[0].may_be_rested_on, "that it is not compared yet suspends nothing"
+        check_overlaps()
+        assert [one.state for one in told([promotion, apart])] == ["suspended", "suspended"]
+        assert told([promotion])[0].suspended == WHY
+        assert "table, version 1" in broken(traced(laboratory, promotion))
+    page = client.get(f"{W}/promotions/{promotion.public_id}/").content.decode()
+    assert "is suspended" in page
+    assert WHY in page
+    assert "people may rest on" not in page
+    assert WHY in client.get(f"{W}/promotions/").content.decode()
+    assert WHY in client.get(f"{W}/").content.decode(), "home says it where it says as what it stands"
+    answer = client.get(f"{API}/promoted/champion").json()
+    assert (answer["status"], answer["suspended"]) == ("promoted", WHY)
+    with laboratory.opened():
+        overrule_verdict(actor=approver, version=table(), verdict="clean", reason="Every game has that record")
+        assert [one.state for one in told([promotion, apart])] == ["promoted", "promoted"]
+        assert broken(traced(laboratory, promotion)) == []
+        overrule_verdict(actor=approver, version=table(), verdict="", reason="It does matter")
+        assert told([promotion])[0].state == "suspended"
+
+
+def test_a_persons_word_that_data_is_contaminated_suspends_and_one_that_is_only_suspicious_does_not(
+    laboratory: Laboratory, approver: Actor
+) -> None:
+    with laboratory.opened():
+        artifact = make_candidate(laboratory)
+        dataset = create_dataset(actor=laboratory.owner, slug="games", licence="CC-BY-4.0")
+        files = [receive_file("games.csv", [b"a,b\n5,5\n"])]
+        games = import_dataset_version(actor=laboratory.owner, dataset=dataset, role="train", files=files, source="the league")
+        add_input(actor=laboratory.owner, run=artifact.run, version=games)
+        check_overlaps()
+        promotion = promote(laboratory, approver, artifact)
+        whole = gaps(traced(laboratory, promotion))
+        overrule_verdict(actor=approver, version=games, verdict="contaminated", reason="I know these games")
+        assert told([promotion])[0].suspended == "games@1, which it was made of, is contaminated: I know these games."
+        assert "games, version 1" in broken(traced(laboratory, promotion))
+        overrule_verdict(actor=approver, version=games, verdict="suspicious", reason="Or some of them")
+        assert told([promotion])[0].may_be_rested_on
+        trace = traced(laboratory, promotion)
+        assert gaps(trace) == whole, "it breaks no trace either"
+        assert [item.verdict for step in trace.steps for item in step.items if "suspicious" in item.words] == ["person"]
+
+
+def test_data_that_it_was_not_made_of_suspends_nothing(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        other = make_dataset_version(laboratory.owner, "other", content=b"a,b\n9,9\n8,8\n")
+        make_dataset_version(laboratory.owner, "unseen", role="holdout", content=b"a,b\n9,9\n7,7\n")
+        check_overlaps()
+        overrule_verdict(actor=approver, version=other, verdict="clean", reason="A header")
+        assert told([promotion])[0].may_be_rested_on
+        overrule_verdict(actor=approver, version=other, verdict="", reason="No")
+        assert told([promotion])[0].may_be_rested_on
+
+
+def test_a_list_of_promotions_asks_no_more_than_one(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        made = [promote(laboratory, approver, make_candidate(laboratory, content=name.encode()), name) for name in ("a", "b", "c")]
+        leak(laboratory)
+        check_overlaps()
+        told(made)
+        with CaptureQueriesContext(connection) as one:
+            told(made[:1])
+        with CaptureQueriesContext(connection) as several:
+            assert {each.state for each in told(made)} == {"suspended"}
+        assert len(several) == len(one) <= 10
