@@ -17,7 +17,7 @@ from runs.checks.eligibility import facts_of
 from runs.commands.promotion import name_of, propose_promotion, withdraw_promotion
 from runs.eligibility import is_eligible
 from runs.models import Artifact, Promotion
-from runs.queries.promotion import RELATED, Told, find_standing, page_of_promotions, told
+from runs.queries.promotion import RELATED, Told, find_restable, find_standing, page_of_promotions, told
 from runs.queries.reading import read_back
 from runs.queries.trace import find_traced, trace_of
 from workspaces.access import Kind, Permission
@@ -200,14 +200,14 @@ def get_eligibility(request: ApiRequest, artifact: str, name: Text = "champion")
 
 @routes.get("/promoted/{name}", needs=VIEW, kind=Kind.ARTIFACT, response=PromotionOut)
 def get_promoted(request: ApiRequest, name: str) -> Any:
-    """What stands under a name now; 404 where nothing does."""
+    """What stands under a name now, and why it is suspended where it is; 404 where nothing stands."""
     return _all(request, told([find_standing(name)]))[0]
 
 
 @routes.get("/promoted/{name}/content", needs=VIEW, kind=Kind.ARTIFACT)
 def get_promoted_content(request: ApiRequest, name: str) -> HttpResponseBase:
-    """The bytes of what stands under a name now, as an attachment."""
-    found = find_standing(name).artifact
+    """The bytes of what stands under a name now, as an attachment; 409 with the reason where that is suspended."""
+    found = find_restable(name).artifact
     return stored_file(request, found.blob, path=found.path)
 
 

@@ -11,6 +11,7 @@ from runs.eligibility import facts_from, summary
 from runs.models import Artifact, Promotion
 from runs.queries.suspension import suspended
 from workspaces import ids, kept_query
+from workspaces.audit import Refusal
 from workspaces.checklist import REVIEWS, fact_checks
 from workspaces.models import Approval, NotFound
 from workspaces.queries.approval import votes_on
@@ -125,11 +126,19 @@ def find_promoted(name: str) -> Promotion:
 
 
 def find_standing(name: str) -> Promotion:
-    """What stands under a name. NotFound where nothing does."""
+    """What stands under a name, suspended or not. NotFound where nothing does."""
     found = find_promoted(name)
     if found.status != Status.PROMOTED:
         raise NotFound("promoted name")
     return found
+
+
+def find_restable(name: str) -> Promotion:
+    """What people may rest on under a name. NotFound where nothing stands, Refusal where it is suspended, which says why."""
+    [found] = told([find_standing(name)])
+    if found.suspended:
+        raise Refusal(f"{found.promotion.label} is suspended: {found.suspended} Once that is mended, its file is given here as before.")
+    return found.promotion
 
 
 def told(promotions: "Collection[Promotion] | QuerySet[Promotion]") -> list[Told]:

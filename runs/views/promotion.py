@@ -14,7 +14,7 @@ from runs.commands.promotion import propose_promotion, withdraw_promotion
 from runs.eligibility import Fact, Verdict, summary
 from runs.forms.promotion import ProposeForm, WithdrawForm
 from runs.models import Artifact, Promotion
-from runs.queries.promotion import find_promoted, find_standing, page_of_promotions, promotion_page, standing_promotions
+from runs.queries.promotion import find_promoted, find_restable, page_of_promotions, promotion_page, standing_promotions
 from runs.queries.reading import read_back
 from runs.queries.trace import find_traced, trace_of
 from workspaces import dsse, ids
@@ -136,8 +136,8 @@ def promoted(request: PageRequest, name: str) -> HttpResponseBase:
 
 
 def promoted_file(request: PageRequest, name: str) -> HttpResponseBase:
-    """The file of what stands under the name now."""
-    found = find_standing(name).artifact
+    """The file of what stands under the name now; 409 with the reason where that is suspended."""
+    found = find_restable(name).artifact
     return stored_file(request, found.blob, path=found.path)
 
 

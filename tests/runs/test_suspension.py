@@ -170,3 +170,20 @@ def test_a_list_of_promotions_asks_no_more_than_one(laboratory: Laboratory, appr
         with CaptureQueriesContext(connection) as several:
             assert {each.state for each in told(made)} == {"suspended"}
         assert len(several) == len(one) <= 10
+
+
+def test_nobody_is_handed_what_is_suspended_at_the_address_that_stays(laboratory: Laboratory, approver: Actor, client: Client) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        node, label = find_subject("dataset_version", table().public_id)
+        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong column")
+    for address in (f"{W}/promoted/champion/file/", f"{API}/promoted/champion/content"):
+        answer = client.get(address)
+        assert answer.status_code == 409, address
+        said = answer.content.decode()
+        assert "is suspended: table@1, which it rests on, is withdrawn: Wrong column." in said
+    assert client.get(f"{API}/promoted/champion").json()["id"] == promotion.public_id, "what stands is still told"
+    with laboratory.opened():
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
+    for address in (f"{W}/promoted/champion/file/", f"{API}/promoted/champion/content"):
+        assert b"".join(client.get(address)) == b"weights"
