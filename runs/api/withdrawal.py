@@ -80,6 +80,9 @@ class RadiusOut(Schema):
     reached: dict[str, int]
     at_work: list[str]
     boards: list[BoardOut]
+    promotions: list[str] = Field(
+        description="Ids of promotions that stand and would be suspended, in the order of their names; a hundred at most."
+    )
     fingerprint: str
 
 
@@ -109,6 +112,7 @@ def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_len
             }
             for change in found.boards
         ],
+        "promotions": [one.promotion.public_id for one in found.promotions],
         "fingerprint": found.fingerprint,
     }
 

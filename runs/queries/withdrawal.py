@@ -4,14 +4,16 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet
 
 from runs.lifecycle import ACTIVE
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation, Promotion, Run
 from runs.queries.home_seeds import SeedLead, lead_of
 from runs.queries.lineage import Lineage, Node, Way, reach, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.promotion import Told, told
 from runs.queries.ranking import FINITE, best_first
 from runs.queries.scoreboard import scores_under
 from workspaces import kept_query
@@ -19,6 +21,7 @@ from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal
 
 MOST_REACHED = 50_000  # things that one withdrawal marks
+MOST_PROMOTIONS = 100  # that are named
 SUBJECTS = {NodeKind(kind) for kind in Withdrawal.Subject.values}
 
 
@@ -50,13 +53,14 @@ class BoardChange:
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """Everything that rests on a subject, the subject itself with it."""
+    """Everything that rests on a subject, the subject itself with it. `promotions`: what stands of it, which a withdrawal suspends."""
 
     subject: Node
     label: str
     reached: Lineage
     at_work: tuple[Run, ...]
     boards: tuple[BoardChange, ...]
+    promotions: tuple[Told, ...]
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -102,7 +106,9 @@ def radius(subject: Node, label: str) -> Radius:
     """What withdrawing the subject now would reach."""
     reached = reached_by(subject)
     at_work = Run.objects.filter(pk__in=reached.of(NodeKind.RUN), status__in=sorted(ACTIVE)).order_by("-created_at")
-    return Radius(subject, label[:300], reached, tuple(at_work[:20]), tuple(_boards(reached.of(NodeKind.EVALUATION))))
+    boards = tuple(_boards(reached.of(NodeKind.EVALUATION)))
+    promotions = _standing(kept_query.Keys(values=reached.of(NodeKind.ARTIFACT)))
+    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, promotions)
 
 
 def withdrawals() -> "QuerySet[Withdrawal]":
@@ -119,6 +125,18 @@ def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
     """The newest runs that a withdrawal has marked."""
     marks = withdrawal.objects_marked.filter(kind=NodeKind.RUN).values("object_id")
     return list(Run.objects.filter(pk__in=marks).select_related("agent", "requested_by").order_by("-created_at", "-pk")[:limit])
+
+
+def marked_promotions(withdrawal: Withdrawal) -> tuple[Told, ...]:
+    """What stands promoted of what a withdrawal has marked: suspended while it holds."""
+    return _standing(withdrawal.objects_marked.filter(kind=NodeKind.ARTIFACT).values("object_id"))
+
+
+def _standing(artifacts: Any) -> tuple[Told, ...]:
+    """What is promoted of these artifacts, by name."""
+    field = "artifact" if isinstance(artifacts, kept_query.Keys) else "artifact__in"
+    rows = Promotion.objects.filter(**{field: artifacts}, status=Promotion.Status.PROMOTED).select_related("artifact")
+    return tuple(told(rows.order_by("name")[:MOST_PROMOTIONS]))
 
 
 def _boards(evaluations: list[uuid.UUID]) -> list[BoardChange]:

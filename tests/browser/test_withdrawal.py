@@ -66,6 +66,7 @@ def test_rows_of_seeds_lead_the_preview(visit: Visit, width: int, scheme: str) -
     visitor = visit(laboratory.owner, width=width, scheme=scheme)
     visitor.go(f"/workspaces/lab/withdrawals/new/?kind=run&id={first.public_id}")
     visitor.reads("mean of 2 runs")
+    visitor.reads("Scores that go")
     visitor.reads(HOSTILE)
     seen(visitor, "another")
     visitor.go(f"/workspaces/lab/withdrawals/new/?kind=run&id={second.public_id}")

@@ -9,6 +9,7 @@ from runs.checks.candidate import candidate_of
 from runs.checks.data import nothing_withdrawn
 from runs.commands.approval import decide_approval
 from runs.commands.overlap import overrule_verdict
+from runs.commands.promotion import withdraw_promotion
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Verdict
 from runs.models import Artifact, Promotion
@@ -187,3 +188,29 @@ def test_nobody_is_handed_what_is_suspended_at_the_address_that_stays(laboratory
         undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
     for address in (f"{W}/promoted/champion/file/", f"{API}/promoted/champion/content"):
         assert b"".join(client.get(address)) == b"weights"
+
+
+def test_a_withdrawal_names_the_promotions_that_it_suspends_before_and_after(
+    laboratory: Laboratory, approver: Actor, client: Client
+) -> None:
+    with laboratory.opened():
+        stands, gone = (promote(laboratory, approver, make_candidate(laboratory, content=name.encode()), name) for name in ("one", "two"))
+        withdraw_promotion(actor=laboratory.owner, promotion=gone, reason="No use")
+        version = table().public_id
+    link = f'<a href="{W}/promotions/{stands.public_id}/"><bdi>one, promotion 1</bdi></a>'
+    preview = client.get(f"{W}/withdrawals/new/?kind=dataset_version&id={version}").content.decode()
+    before = preview.partition("Promotions that would be suspended")[2]
+    assert link in before
+    assert "two, promotion 2" not in preview
+    told_by_api = client.get(f"{API}/withdrawals/preview", {"kind": "dataset_version", "id": version}).json()
+    assert told_by_api["promotions"] == [stands.public_id]
+    with laboratory.opened():
+        node, label = find_subject("dataset_version", version)
+        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="Wrong column")
+    page = f"{W}/withdrawals/{withdrawal.public_id}/"
+    after = client.get(page).content.decode().partition("Promotions that it suspends")[2]
+    assert link in after
+    assert "suspended" in after.partition(link)[0]
+    with laboratory.opened():
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
+    assert "Promotions that it suspends" not in client.get(page).content.decode()
