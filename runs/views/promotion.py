@@ -42,9 +42,11 @@ def promotion_list(request: PageRequest) -> HttpResponseBase:
     except BadCursor:
         page = page_of_promotions(status=kept, by_person=by_person)
     context = {
+    standing = standing_promotions()
         "rows": page.items,
         "next_cursor": page.next or "",
-        "standing": standing_promotions(),
+        "standing": standing,
+        "suspended": sum(bool(one.suspended) for one in standing),
         "status": status,
         "statuses": [("", "All"), *Promotion.Status.choices, (UNDECIDED, "ended undecided")],
     }

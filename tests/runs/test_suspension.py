@@ -116,6 +116,7 @@ def test_data_found_contaminated_later_suspends_what_was_made_of_it_until_that_i
     assert "people may rest on" not in page
     assert WHY in client.get(f"{W}/promotions/").content.decode()
     assert WHY in client.get(f"{W}/").content.decode(), "home says it where it says as what it stands"
+    assert "2 artifacts stand promoted, 2 of them suspended" in client.get(f"{W}/promotions/").content.decode()
     answer = client.get(f"{API}/promoted/champion").json()
     assert (answer["status"], answer["suspended"]) == ("promoted", WHY)
     with laboratory.opened():
@@ -184,10 +185,12 @@ def test_nobody_is_handed_what_is_suspended_at_the_address_that_stays(laboratory
         said = answer.content.decode()
         assert "is suspended: table@1, which it rests on, is withdrawn: Wrong column." in said
     assert client.get(f"{API}/promoted/champion").json()["id"] == promotion.public_id, "what stands is still told"
+    assert "1 artifact stands promoted, but is suspended" in client.get(f"{W}/promotions/").content.decode()
     with laboratory.opened():
         undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was right.")
     for address in (f"{W}/promoted/champion/file/", f"{API}/promoted/champion/content"):
         assert b"".join(client.get(address)) == b"weights"
+    assert "1 artifact stands promoted<" in client.get(f"{W}/promotions/").content.decode()
 
 
 def test_a_withdrawal_names_the_promotions_that_it_suspends_before_and_after(
