@@ -14,6 +14,7 @@ from runs.api.artifact import shape_artifact
 from runs.api.schema import ArtifactOut
 from runs.checks.candidate import candidate_of
 from runs.checks.eligibility import facts_of
+from runs.checks.score import placed
 from runs.commands.promotion import name_of, propose_promotion, withdraw_promotion
 from runs.eligibility import is_eligible
 from runs.models import Artifact, Promotion
@@ -194,7 +195,7 @@ def post_withdrawal(request: ApiRequest, promotion: str, body: WithdrawIn) -> An
 def get_eligibility(request: ApiRequest, artifact: str, name: Text = "champion") -> Any:
     """What the checks would say now of promoting it as `name`. The file is read back for it."""
     found = Artifact.objects.find(artifact, "blob", "run__contract")
-    facts = facts_of(candidate_of(found, name_of(name), read=read_back(found.blob)))
+    facts = facts_of(placed(candidate_of(found, name_of(name), read=read_back(found.blob))))
     return {"name": name_of(name), "eligible": is_eligible(facts), "facts": [fact.stored for fact in facts]}
 
 

@@ -1,5 +1,6 @@
 """What the checks look at: an artifact that is put forward under a name, with the score it is judged by and what stands under that name now."""
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +15,18 @@ from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a score stood among the others when somebody looked, in words: the whole board is read for it, so nobody looks who holds a lock."""
+
+    score: uuid.UUID
+    words: str
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """`read` is the SHA-256 of its file as it was read back just now; empty where the store has no such file, None where nobody has read it yet."""
+    """`read` is the SHA-256 of its file as it was read back just now; empty where the store has no such file, None where nobody has read it yet.
+    `place`: of its score, where somebody has looked."""
 
     artifact: Artifact
     name: str
@@ -26,6 +36,12 @@ class Candidate:
     standing: Promotion | None
     standing_score: Evaluation | None  # of what stands, under the same contract
     read: str | None = None
+    place: Place | None = None
+
+    @property
+    def note(self) -> str:
+        """Its place in words; empty where nobody has looked, or another score counts by now."""
+        return self.place.words if self.place and self.score and self.place.score == self.score.pk else ""
 
     @property
     def run(self) -> Run:
@@ -43,7 +59,7 @@ def made_of(starts: Sequence[Node]) -> Lineage:
     return walk(starts, Way.UP, along=CONTENT)
 
 
-def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> Candidate:
+def candidate_of(artifact: Artifact, name: str, *, read: str | None = None, place: Place | None = None) -> Candidate:
     """`artifact` comes with its run and blob. It is judged on the benchmark of what stands under the name, else on the one that an evaluating run
     has measured it on last, else on its own run's: what its maker reports may be no more than a gain over where it began."""
     standing = standing_under(name)
@@ -58,6 +74,7 @@ def candidate_of(artifact: Artifact, name: str, *, read: str | None = None) -> C
         standing=standing,
         standing_score=newest_score(standing.artifact, contract) if standing else None,
         read=read,
+        place=place,
     )
 
 

@@ -1,8 +1,9 @@
 """Checks of what was measured: a score under the contract that holds now, and no step back from what stands."""
 
 import math
+from dataclasses import replace
 
-from runs.checks.candidate import Candidate
+from runs.checks.candidate import Candidate, Place
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Evaluation
 from runs.queries.ranking import FINITE
@@ -32,7 +33,15 @@ def has_score(candidate: Candidate) -> Fact:
     by = "reported by the run that made it" if score.run_id == candidate.artifact.run_id else f"measured by {score.run.name}"
     samples = f", {score.samples:,} samples" if score.samples else ""
     words = f"Under contract {contract.version} of {candidate.benchmark.name}, {by}{samples}."
-    return Fact("score", "Measured", Verdict.PASS, observed, required, words, evidence, note=_place(contract, score))
+    return Fact("score", "Measured", Verdict.PASS, observed, required, words, evidence, note=candidate.note)
+
+
+def placed(candidate: Candidate) -> Candidate:
+    """The candidate with the place of its score, for the note of `has_score`. It reads the whole board: not for one who holds a lock."""
+    contract, score = candidate.contract, candidate.score
+    if contract is None or score is None or not math.isfinite(score.value):
+        return candidate
+    return replace(candidate, place=Place(score.pk, _place(contract, score)))
 
 
 def no_step_back(candidate: Candidate) -> Fact:

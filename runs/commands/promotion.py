@@ -9,9 +9,10 @@ from django.core.exceptions import ValidationError
 from django.db.models import Max
 from django.utils import timezone
 
-from runs.checks.candidate import Candidate, candidate_of
+from runs.checks.candidate import Candidate, Place, candidate_of
 from runs.checks.eligibility import facts_of
 from runs.checks.gate import gate_of, reviewers_wanted, shut_now
+from runs.checks.score import placed
 from runs.eligibility import Fact, in_the_way, is_eligible, may_be_told_soon
 from runs.models import Artifact, Decision, Promotion
 from runs.queries.reading import read_back
@@ -46,9 +47,13 @@ def propose_promotion(
     id: uuid.UUID | None = None,  # noqa: A002  # the word of the column
     decision: Decision | None = None,
 ) -> Promotion:
-    """Put an artifact forward under `name`. Refuses where a check does not pass, with a sentence for each. The file is read back before. With the
-    `decision` of a policy, the gate of that policy comes on top: it is part of what is asked, and has to pass again when a person decides."""
-    return _propose(actor=actor, artifact=artifact, name=name, reason=reason, read=read_back(artifact.blob), id=id, decision=decision)
+    """Put an artifact forward under `name`. Refuses where a check does not pass, with a sentence for each. Before, the file is read back, and the
+    board for the place that is noted. With the `decision` of a policy, the gate of that policy comes on top: it is part of what is asked, and has
+    to pass again when a person decides."""
+    name = name_of(name)
+    place = placed(candidate_of(artifact, name)).place
+    read = read_back(artifact.blob)
+    return _propose(actor=actor, artifact=artifact, name=name, reason=reason, read=read, place=place, id=id, decision=decision)
 
 
 @command(Verb.PROMOTION_PROPOSED, needs=Permission.PROMOTE, kind=Kind.ARTIFACT)
@@ -60,18 +65,18 @@ def _propose(
     name: str,
     reason: str,
     read: str,
+    place: Place | None,
     id: uuid.UUID | None,  # noqa: A002  # as above
     decision: Decision | None,
 ) -> Promotion:
     lock_ledger()
     if actor.user is None:
         raise Refusal("An artifact is put forward by somebody who answers for it.")
-    name = name_of(name)
     artifact = Artifact.objects.select_related("blob", "run__contract").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
     open_one = Promotion.objects.filter(name=name, artifact=artifact, status=Status.PROPOSED).first()
     if open_one is not None:
         raise Refusal(f"It waits for a decision already: promotion {open_one.number}.", field="name")
-    candidate = candidate_of(artifact, name, read=read)
+    candidate = candidate_of(artifact, name, read=read, place=place)
     facts = facts_of(candidate)
     if not is_eligible(facts):
         raise (NotToldYet if may_be_told_soon(facts) else Refusal)(*in_the_way(facts))

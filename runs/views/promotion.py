@@ -10,6 +10,7 @@ from django.urls import reverse
 from runs.checks.candidate import candidate_of
 from runs.checks.eligibility import facts_of
 from runs.checks.making import READ_AT_ONCE_BYTES
+from runs.checks.score import placed
 from runs.commands.promotion import propose_promotion, withdraw_promotion
 from runs.eligibility import Fact, Verdict, summary
 from runs.forms.promotion import ProposeForm, WithdrawForm
@@ -41,8 +42,8 @@ def promotion_list(request: PageRequest) -> HttpResponseBase:
         page = page_of_promotions(status=kept, by_person=by_person, cursor=request.GET.get("after", "")[:300])
     except BadCursor:
         page = page_of_promotions(status=kept, by_person=by_person)
-    context = {
     standing = standing_promotions()
+    context = {
         "rows": page.items,
         "next_cursor": page.next or "",
         "standing": standing,
@@ -148,4 +149,4 @@ def _look(artifact: Artifact, form: ProposeForm) -> list[Fact]:
     given = str(form["name"].value() or "")[:64]
     name = ids.same_name(given) if is_storable(given) else ""
     read = read_back(artifact.blob) if artifact.blob.bytes <= READ_AT_ONCE_BYTES else None
-    return facts_of(candidate_of(artifact, name or "champion", read=read))
+    return facts_of(placed(candidate_of(artifact, name or "champion", read=read)))

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it re-exports without saying so
 
-from runs.checks.candidate import candidate_of
+from runs.checks import score
+from runs.checks.candidate import Place, candidate_of
 from runs.checks.eligibility import CHECKS, facts_of
+from runs.commands import promotion as promotions
 from runs.commands.approval import decide_approval, expire_approval
 from runs.commands.promotion import withdraw_promotion
 from runs.commands.withdrawal import withdraw
@@ -76,6 +79,32 @@ def test_put_forward_decided_by_another_and_standing(laboratory: Laboratory, app
         assert find_standing("champion").pk == promotion.pk
         event = AuditEvent.objects.latest("sequence")
         assert (event.verb, event.subject_label) == ("promotion.decided", "champion, promotion 1")
+
+
+def test_nobody_waits_while_the_board_is_read_for_a_note(laboratory: Laboratory, approver: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    did: list[str] = []
+
+    def watched(module: ModuleType, name: str, said: str) -> None:
+        does = getattr(module, name)
+
+        def noted(*given: object) -> object:
+            did.append(said)
+            return does(*given)
+
+        monkeypatch.setattr(module, name, noted)
+
+    watched(promotions, "lock_ledger", "locks the ledger")
+    watched(score, "_place", "reads the board")
+    with laboratory.opened():
+        promotion, approval = propose(laboratory.owner, make_candidate(laboratory))
+        assert did == ["reads the board", "locks the ledger"]
+        [measured] = [fact for fact in promotion.facts if fact["key"] == "score"]
+        assert measured["note"] == "rank 1 of 1 when it was looked at"
+        decide(approver, approval)
+        assert did[2:] == ["locks the ledger"], "a decision notes no place"
+        another = make_candidate(laboratory, value=0.9, content=b"another")
+        given = candidate_of(another, "champion", place=Place(score_of(promotion.artifact).pk, "rank 1 of 1"))
+        assert given.note == "", "of another score"
 
 
 def test_a_rule_of_two_holds_for_a_promotion_too(laboratory: Laboratory, approver: Actor) -> None:
