@@ -55,12 +55,13 @@ class Fact:
         return self.agreed | {"note": self.note}
 
 
-NAMED = 5  # things named in one sentence, or linked beside it
+NAMED = 5  # things named in one sentence
+MOST_LINKED = 100  # beside it; pages fold what is more than a few
 
 
 def linked(links: Sequence[Link]) -> dict[str, Any]:
     """`evidence` and `more` of a fact: the first of what it can be looked at by, and how many others there are."""
-    return {"evidence": tuple(links[:NAMED]), "more": max(0, len(links) - NAMED)}
+    return {"evidence": tuple(links[:MOST_LINKED]), "more": max(0, len(links) - MOST_LINKED)}
 
 
 def facts_from(stored: Iterable[dict[str, Any]]) -> list[Fact]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.template.loader import render_to_string
 
+from runs.eligibility import Link, linked
 from runs.policy.checks import CHECKS, look
 from runs.policy.document import BadPolicy, read_policy
 from runs.policy.facts import Facts, facts_from
@@ -189,13 +190,29 @@ def test_a_gate_that_cannot_be_is_told_where_and_why(check: dict[str, Any], word
     assert words in str(told.value)
 
 
-def test_links_stop_at_five_and_the_rest_is_counted() -> None:
-    datasets = [{"slug": f"d{number}", "label": f"d{number}@1", "licence": "MIT", "state": "clean", "reason": ""} for number in range(7)]
-    chain = CHAIN | {"datasets": datasets}
-    for check in ({"check": "contamination"}, {"check": "licence", "allowed": ["MIT"]}):
-        fact = look(check, facts(chain=chain))
-        assert (len(fact.evidence), fact.more, fact.agreed["more"]) == (5, 2, 2)
-        [line] = fact_checks([fact.agreed])
-        assert "and 2 more" in render_to_string("parts/checklist.html", {"checks": [line], "workspace": Workspace(slug="lab")})
-    few = look({"check": "contamination"}, facts(chain=chain | {"datasets": datasets[:5]}))
+def chain_of(datasets: int) -> dict[str, Any]:
+    named = [
+        {"slug": f"d{number}", "label": f"d{number}@2", "licence": "MIT", "state": "clean", "reason": ""} for number in range(datasets)
+    ]
+    return CHAIN | {"datasets": named}
+
+
+@pytest.mark.parametrize("check", [{"check": "contamination"}, {"check": "licence", "allowed": ["MIT"]}])
+def test_each_version_that_was_judged_can_be_opened_and_those_after_the_fifth_unfold(check: dict[str, Any]) -> None:
+    fact = look(check, facts(chain=chain_of(7)))
+    [line] = fact_checks([fact.agreed])
+    shown = render_to_string("parts/checklist.html", {"checks": [line], "workspace": Workspace(slug="lab")})
+    at_once, _, unfolded = shown.partition("<summary>and 2 more</summary>")
+    addresses = [f'href="/workspaces/lab/datasets/d{number}/?version=2"' for number in range(7)]
+    assert [address in at_once for address in addresses] == [True] * 5 + [False] * 2
+    assert [address in unfolded for address in addresses] == [False] * 5 + [True] * 2
+    few = look(check, facts(chain=chain_of(5)))
     assert (few.more, "more" in few.agreed) == (0, False)
+    assert "more" not in render_to_string("parts/checklist.html", {"checks": fact_checks([few.agreed]), "workspace": Workspace(slug="lab")})
+
+
+def test_links_stop_at_a_hundred_and_facts_that_keep_five_say_how_many_others_there_are() -> None:
+    links = [Link("dataset", f"d{number}", f"d{number}@1") for number in range(102)]
+    assert (len(linked(links)["evidence"]), linked(links)["more"]) == (100, 2)
+    kept = {"name": "Licence", "verdict": "pass", "evidence": [{"page": "dataset", "argument": "d", "label": "d@1"}], "more": 4}
+    assert "and 4 more" in render_to_string("parts/checklist.html", {"checks": fact_checks([kept]), "workspace": Workspace(slug="lab")})

@@ -59,6 +59,8 @@ def test_from_the_artifact_to_what_stands(laboratory: Laboratory, approver: Acto
         approval = Approval.objects.get()
     one = client_of(approver).get(f"{W}/approvals/{approval.public_id}/").content.decode()
     assert answer["Location"].split("prom_")[1].strip("/") in one, "the request leads to the promotion"
+    judged = f'<a href="{W}/datasets/table/?version=1"><bdi>table@1</bdi></a>'
+    assert judged in one, "the version that was judged, not the newest"
     decided = client_of(approver).post(
         f"{W}/approvals/{approval.public_id}/decide/",
         {"decision": "approve", "seen_hash": approval.content_hash, "back": f"{W}/promotions/"},
@@ -66,6 +68,7 @@ def test_from_the_artifact_to_what_stands(laboratory: Laboratory, approver: Acto
     assert decided["Location"] == f"{W}/promotions/"
     page = researcher.get(answer["Location"]).content.decode()
     assert "people may rest on" in page
+    assert judged in page
     assert "/.well-known/lab-keys.json" in page
     envelope = researcher.get(f"{answer['Location']}statement/").json()
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
