@@ -6,8 +6,9 @@ rung again by the clock, and does what is not done yet.
 
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from runs.commands.policy_bell import ring_policies
 from runs.jobs.job import job
 from runs.jobs.reading_process import ask
 from runs.models import RecordIndex
+from runs.overlap.kinds import MEDIA, UNREAD
 from runs.queries.overlap import files_with_content, has_work, index_of, next_to_read, pairs_to_compare
 from runs.queue import ring
 from workspaces import scope, store
@@ -31,6 +33,9 @@ COMPARE_SECONDS = 1200
 PAIRS = 20  # compared in one go
 CHUNK = 1_048_576
 SHOWN = 5  # files that could not be read, named in the sentence
+UNMET = (
+    "Only compared as whole files, which may hold the same records. Upload a form that is read (CSV, JSON Lines, text, arrays), or rule:"
+)
 
 
 @job
@@ -67,7 +72,7 @@ def read_version(actor: Actor, version: DatasetVersion) -> RecordIndex:
             return record_index(actor=actor, version=version, file=None, fault="The store has no room for the hashes of its records.")
     return record_index(
         actor=actor, version=version, file=StoredFile("records", sha256, count), records=contents["records"],
-        whole_files=sum(part["kind"] == "file" for part in contents["parts"]), fault=_faults(contents["parts"]),
+        whole_files=sum(part["kind"] in {UNREAD, *MEDIA} for part in contents["parts"]), fault=_faults(contents["parts"]),
     )  # fmt: skip
 
 
@@ -89,7 +94,7 @@ def compare_pairs(actor: Actor, pairs: list[tuple[DatasetVersion, DatasetVersion
     request = {"do": "compare", "pairs": [{"version": sides[one.pk], "holdout": sides[other.pk]} for one, other in asked]}
     answer = ask(request, seconds=COMPARE_SECONDS)
     for (version, holdout), line in zip(asked, answer.lines, strict=False):
-        fault, note = _caveats(version, holdout)
+        fault, note = _caveats(version, holdout, line.pop("unmet"))
         if line["is_least"] and not line["near"]:
             fault = f"{fault} More texts have parts in common than are looked at.".strip()
         _keep(actor, version, holdout, Finding(**line, fault=fault, note=note))
@@ -114,21 +119,28 @@ def _side(version: DatasetVersion) -> dict[str, Any] | str:
         return f"A file of {version.label} is no longer in the store."
 
 
-def _caveats(version: DatasetVersion, holdout: DatasetVersion) -> tuple[str, str]:
-    """What could not be compared record by record: what is broken, and what is of a kind that is not read so."""
-    indexes = [index for side in (version, holdout) if (index := index_of(side)) is not None]
-    fault = " ".join(dict.fromkeys(index.fault for index in indexes if index.fault))
+def _caveats(version: DatasetVersion, holdout: DatasetVersion, unmet: dict[str, list[str]]) -> tuple[str, str]:
+    """What could not be compared record by record: what keeps the verdict unknown, broken or of a kind that meets nothing of the other side's
+    (`unmet`, paths by side), and what only wants to be said."""
+    sides = {"version": version, "holdout": holdout}
+    indexes = [index for side in sides.values() if (index := index_of(side)) is not None]
+    faults = list(dict.fromkeys(index.fault for index in indexes if index.fault))
+    if any(unmet.values()):
+        named = [f"{_some(map(shown_path, paths), len(paths))} of {sides[side].label}" for side, paths in unmet.items() if paths]
+        faults.append(f"{UNMET} {'; '.join(named)}.")
     whole = sum(index.whole_files for index in indexes)
-    return fault, f"{plural(whole, 'file was', 'files were')} compared as a whole." if whole else ""
+    return " ".join(faults), f"{plural(whole, 'file was', 'files were')} compared as a whole." if whole and not any(unmet.values()) else ""
 
 
 def _faults(parts: list[dict[str, Any]]) -> str:
     broken = [part for part in parts if part["fault"]]
-    if not broken:
-        return ""
-    named = "; ".join(f"{shown_path(part['path'])}: {part['fault']}" for part in broken[:SHOWN])
-    more = f"; and {len(broken) - SHOWN} more" if len(broken) > SHOWN else ""
-    return f"Not read by records: {named}{more}."
+    named = (f"{shown_path(part['path'])}: {part['fault']}" for part in broken)
+    return f"Not read by records: {_some(named, len(broken))}." if broken else ""
+
+
+def _some(named: Iterable[str], count: int) -> str:
+    """The first SHOWN of `count`, and how many more there are."""
+    return "; ".join(islice(named, SHOWN)) + (f"; and {count - SHOWN} more" if count > SHOWN else "")
 
 
 def _files(version: DatasetVersion) -> list[list[str]]:

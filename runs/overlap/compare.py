@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from runs.overlap.reading import record_of
+from runs.overlap.reading import record_of, records_of
 from runs.overlap.sidecar import RECORD, SKETCH, Contents, Sidecar, Source
 from runs.overlap.texts import BANDS, NEAR, shingles_of, similarity
+from runs.overlap.values import Record
 
 Kind = Literal["exact", "near"]
 MOST_PAIRS = 100  # kept, so that a person can look
@@ -46,6 +47,7 @@ class Side:
         self.sidecar = sidecar
         self._places = {source.path: source.place for source in sources}
         self._first_rows: dict[str, bytes] = {}
+        self._document: tuple[str, list[Record]] = ("", [])
 
     @property
     def contents(self) -> Contents:
@@ -53,6 +55,10 @@ class Side:
 
     def shingles(self, number: int) -> np.ndarray:
         part, row = self.contents.part_of(number), self.sidecar.record(number)
+        if part.kind == "document":  # whose records lie within one another; the last one is held
+            if self._document[0] != part.path:
+                self._document = (part.path, list(records_of(part.path, self._places[part.path])))
+            return shingles_of(self._document[1][number - part.first])
         content = self._bytes(part.path, int(row["place"]), int(row["length"]))
         first_row = self._first_row(part.path, part.first) if part.kind == "table" else b""
         return shingles_of(record_of(part.path, content, first_row=first_row))

@@ -1,3 +1,3 @@
 """How records are read and hashed, as a number: a change of it makes every version be read, and every pair be compared, anew."""
 
-METHOD = 1
+METHOD = 2

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.overlap.compare import Side, compare
+from runs.overlap.kinds import unmet
 from runs.overlap.sidecar import Sidecar, Source, write
 
 NICE = 10
@@ -47,7 +48,8 @@ def _answer(request: dict[str, Any]) -> None:
             }
             for hit in found.pairs
         ]
-        _say({"exact": found.exact, "near": found.near, "is_least": found.is_least, "pairs": shown})
+        paths = dict(zip(("version", "holdout"), unmet(version.contents.parts, holdout.contents.parts), strict=True))
+        _say({"exact": found.exact, "near": found.near, "is_least": found.is_least, "pairs": shown, "unmet": paths})
 
 
 def _where(side: Side, number: int) -> dict[str, Any]:

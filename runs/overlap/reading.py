@@ -1,4 +1,4 @@
-"""A file by its records, by the ending of its name. What cannot be read so is one record: its bytes. Pure."""
+"""A file by its records, by the ending of its name. What cannot be read so is one record: its bytes (kinds.py says what that means). Pure."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runs.overlap.arrays import archive_records, array_records
+from runs.overlap.documents import document_records
 from runs.overlap.games import game_records
+from runs.overlap.kinds import HEAD, media_kind
 from runs.overlap.lines import json_records, table_records, text_records
 from runs.overlap.values import MIB, Record, Unreadable
 
@@ -19,6 +21,7 @@ READERS: dict[str, tuple[str, Reader]] = {
     "tsv": ("table", partial(table_records, delimiter="\t")),
     "jsonl": ("json", json_records),
     "ndjson": ("json", json_records),
+    "json": ("document", document_records),
     "txt": ("text", text_records),
     "text": ("text", text_records),
     "md": ("text", text_records),
@@ -28,14 +31,17 @@ READERS: dict[str, tuple[str, Reader]] = {
 }
 
 
-def kind_of(path: str) -> str:
-    """table, json, text, games, arrays; or file, which is compared as a whole."""
-    return READERS.get(_ending(path), ("file",))[0]
+def kind_of(path: str, place: Path) -> str:
+    """table, json, document, text, games, arrays; or what is compared as a whole: picture, sound, film, or UNREAD. `place`: where its bytes lie."""
+    if _ending(path) in READERS:
+        return READERS[_ending(path)][0]
+    with place.open("rb") as file:
+        return media_kind(_ending(path), file.read(HEAD))
 
 
 def records_of(path: str, place: Path) -> Iterator[Record]:
     """Records of the file at `place` that is called `path`. Raises Unreadable, perhaps after some records."""
-    if kind_of(path) == "file":
+    if _ending(path) not in READERS:
         yield whole_file(place)
         return
     with place.open("rb") as file:
@@ -59,7 +65,8 @@ def whole_file(place: Path) -> Record:
 
 def record_of(path: str, content: bytes, *, first_row: bytes) -> Record:
     """One record by its bytes; `first_row` are those of a table's first row, which may name its columns."""
-    return list(READERS[_ending(path)][1](BytesIO(first_row + content if kind_of(path) == "table" else content)))[-1]
+    kind, reader = READERS[_ending(path)]
+    return list(reader(BytesIO(first_row + content if kind == "table" else content)))[-1]
 
 
 def _ending(path: str) -> str:

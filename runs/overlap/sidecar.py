@@ -63,7 +63,7 @@ def write(out: Path, sources: Sequence[Source]) -> Contents:
         kept.write(FORMAT)
         writer = _Writer(kept, prose)
         for source in sources:
-            first, kind = writer.records, kind_of(source.path)
+            first, kind = writer.records, kind_of(source.path, source.place)
             mark = writer.mark()
             try:
                 for record in records_of(source.path, source.place):

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.conf import settings
@@ -244,8 +246,8 @@ def test_a_file_that_cannot_be_read_is_not_known_and_says_why(lab: Laboratory) -
         work(lab)
         assert verdict_of(broken).state == State.UNKNOWN
         assert "games.sgf: there is no game tree in it" in OverlapCheck.objects.get(version=broken).reason
-        assert verdict_of(weights).state == State.CLEAN
-        assert OverlapCheck.objects.get(version=weights).reason == "1 file was compared as a whole."
+        assert verdict_of(weights).state == State.UNKNOWN
+        assert OverlapCheck.objects.get(version=weights).reason.endswith("or rule: weights.bin of weights version 1.")
         lost = keep(lab.owner, "lost", HEADER + TRAINED[3])
         path = store.local_path("local", lab.workspace.pk, DatasetFile.objects.get(version=lost).blob.sha256)
         assert path is not None
@@ -253,6 +255,39 @@ def test_a_file_that_cannot_be_read_is_not_known_and_says_why(lab: Laboratory) -
         work(lab)
         assert OverlapCheck.objects.get(version=lost, holdout=holdout).reason == "A file of it is no longer in the store."
         assert verdict_of(lost).state == State.UNKNOWN
+
+
+@pytest.mark.parametrize("side", ["train", "holdout"])
+@pytest.mark.parametrize("path", ["table.zip", "table.bin", "table", "table.csv.bak", "table.yaml", "table.png"])
+def test_a_holdout_in_a_file_that_is_not_read_is_never_clean(lab: Laboratory, side: str, path: str) -> None:
+    """Whatever is within it meets nothing; a name of a picture makes none."""
+    with scope.open_workspace(lab.workspace.pk):
+        packed = BytesIO()
+        with ZipFile(packed, "w") as archive:
+            archive.writestr("table.csv", HEADER + "".join(HELD_OUT))
+        hidden = packed.getvalue() if path.endswith(".zip") else (HEADER + "".join(HELD_OUT)).encode()
+        keep(lab.owner, "hidden", hidden, role=side, path=path)
+        keep(lab.owner, "seen", HEADER + "".join(HELD_OUT), role="train" if side == "holdout" else "holdout")
+        work(lab)
+        trained = DatasetVersion.objects.get(role="train")
+        known = verdict_of(trained)
+        assert (known.state, known.is_promotable) == (State.UNKNOWN, False)
+        reason = OverlapCheck.objects.get(version=trained).reason
+        assert "Upload a form that is read" in reason and f"{path} of hidden version 1" in reason
+        overrule_verdict(actor=lab.owner, version=trained, verdict="clean", reason="I have looked into it.")
+        assert verdict_of(trained).is_promotable
+
+
+def test_pictures_meet_pictures_and_nothing_else(lab: Laboratory) -> None:
+    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    with scope.open_workspace(lab.workspace.pk):
+        keep(lab.owner, "held-out", picture + b"one", role="holdout", path="a.png")
+        pictures = keep(lab.owner, "pictures", picture + b"two", path="b.png")
+        same = keep(lab.owner, "same", picture + b"one", path="c.png")
+        table = keep(lab.owner, "table", HEADER + "".join(TRAINED))
+        work(lab)
+        assert [verdict_of(version).state for version in (pictures, same, table)] == [State.CLEAN, State.CONTAMINATED, State.UNKNOWN]
+        assert OverlapCheck.objects.get(version=pictures).reason == "2 files were compared as a whole."
 
 
 @pytest.mark.parametrize("code", ["import os; os.kill(os.getpid(), 9)", "raise SystemExit(3)", "import time; time.sleep(60)"])

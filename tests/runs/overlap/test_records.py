@@ -43,6 +43,9 @@ def counts(found: Overlap) -> tuple[int, int]:
         ("a.csv", "diagnosis,radius,id\nmalignant,17.990,wdbc-7\n", (1, 0)),  # other order, the same number
         ("a.tsv", ROW.replace(",", "\t"), (1, 0)),
         ("a.jsonl", '{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}\n', (1, 0)),
+        ("a.json", '[{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}]', (1, 0)),
+        ("a.json", '{"of": {"rows": [{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}], "count": 1}}', (1, 0)),
+        ("a.json", '{"wdbc": {"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}}', (1, 0)),
         ("a.csv", ROW.replace("17.99", "17.994"), (0, 1)),  # 17.99 at four digits
         ("a.csv", ROW.replace("17.99", "17.98"), (0, 0)),
         ("a.csv", ROW.replace("wdbc-7", "wdbc-8"), (0, 0)),
@@ -104,6 +107,15 @@ def test_text_is_near_where_its_shingles_are(tmp_path: Path) -> None:
     assert pair.kind == "near" and 0.8 <= pair.similarity < 1
     other = "Which of these drugs is given first to an adult whose blood pressure stays high although salt was left out for six weeks?"
     assert counts(met(tmp_path / _new(tmp_path), ("a.txt", other), ("h.txt", text))) == (0, 0)
+
+
+def test_text_in_a_json_document_is_near_where_its_shingles_are(tmp_path: Path) -> None:
+    text = "A patient of fifty years presents with a firm mass in the upper outer quadrant of the left breast, first seen two months ago."
+    document = json.dumps(
+        {"title": "questions", "rows": [{"q": "another, long enough for prose"}, {"q": text.replace("fifty", "sixty"), "a": 1}]}
+    )
+    (pair,) = met(tmp_path, ("a.json", document), ("h.jsonl", json.dumps({"q": text, "a": 1}))).pairs
+    assert (pair.kind, pair.record) == ("near", 1) and 0.8 <= pair.similarity < 1
 
 
 @pytest.mark.parametrize("symmetry", range(8))
@@ -177,6 +189,11 @@ HOSTILE: list[tuple[str, bytes, int, str]] = [
     ("no.sgf", b"this is no game", 1, "no game tree"),
     ("open.sgf", b"(;GM[1]SZ[9];B[aa", 1, "without an end"),
     ("no.npz", b"PK\x03\x04 this is no archive", 1, "no archive"),
+    ("no.json", b"a: 1", 1, "not what its name says"),
+    ("columns.json", b'{"a": {"0": 1, "1": 2}, "b": {"0": 3, "1": 4}}', 1, "as columns"),
+    ("split.json", b'{"columns": ["a", "b"], "data": [[1, 2], [3, 4]]}', 1, "lists of lists"),
+    ("lists.json", b'{"rows": {"a": [1, 2], "b": [3, 4]}}', 1, "as columns"),
+    ("deep.json", DEEP, 1, "too deep"),
     ("no.npy", b"\x93NUMPY\x01\x00\xff\xff", 1, "no array"),
 ]
 

@@ -1,0 +1,61 @@
+"""Of which kind a file is, and which kinds can meet. Pure.
+
+The rule: a file is read by its records, or is one record by nature, or is a container that is not read.
+
+- Read by records: the endings of READERS in reading.py.
+- One record by nature is a picture, a recording of sound, or a film, where both its name and its first bytes say so: there is no table in it that
+  could be taken out. It is compared with those of its kind, and with nothing else.
+- Everything else (archives, packed files, databases, unknown endings) may hold any records in a form in which they meet nothing. Beside it no pair
+  is clean: it is unknown until somebody uploads it in a form that is read, or rules.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+UNREAD = "file"
+_MEDIA: dict[str, tuple[str, tuple[bytes, ...], int]] = {  # kind, first bytes, and where they stand
+    "png": ("picture", (b"\x89PNG\r\n\x1a\n",), 0),
+    "jpg": ("picture", (b"\xff\xd8\xff",), 0),
+    "jpeg": ("picture", (b"\xff\xd8\xff",), 0),
+    "gif": ("picture", (b"GIF87a", b"GIF89a"), 0),
+    "webp": ("picture", (b"WEBP",), 8),
+    "tif": ("picture", (b"II*\x00", b"MM\x00*"), 0),
+    "tiff": ("picture", (b"II*\x00", b"MM\x00*"), 0),
+    "wav": ("sound", (b"WAVE",), 8),
+    "flac": ("sound", (b"fLaC\x00",), 0),
+    "ogg": ("sound", (b"OggS\x00",), 0),
+    "mp3": ("sound", (b"ID3\x02", b"ID3\x03", b"ID3\x04", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"), 0),
+    "mp4": ("film", (b"ftyp",), 4),
+    "webm": ("film", (b"\x1aE\xdf\xa3",), 0),
+}
+MEDIA = frozenset(kind for kind, *_ in _MEDIA.values())
+HEAD = 16  # bytes that `media_kind` looks at
+
+
+class HasKind(Protocol):
+    """A file of a version: where it stands, its kind, its records."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+
+
+def media_kind(ending: str, head: bytes) -> str:
+    """picture, sound, film; or UNREAD where name and first bytes do not both say so."""
+    kind, first, place = _MEDIA.get(ending, (UNREAD, (), 0))
+    return kind if any(head[place:].startswith(each) for each in first) else UNREAD
+
+
+def unmet(version: Collection[HasKind], holdout: Collection[HasKind]) -> tuple[list[str], list[str]]:
+    """Paths of the files on each side whose records can meet none of the other side's, whatever they are."""
+    return list(_unmet(version, holdout)), list(_unmet(holdout, version))
+
+
+def _unmet(mine: Iterable[HasKind], others: Iterable[HasKind]) -> Iterable[str]:
+    kinds = {other.kind for other in others if other.count}
+    for part in mine:
+        if kinds and part.count and (part.kind == UNREAD or (part.kind in MEDIA and part.kind not in kinds)):
+            yield part.path
