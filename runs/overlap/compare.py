@@ -4,12 +4,14 @@ The other side, a holdout, is held in memory, 116 bytes a record at most; the ve
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 
-from runs.overlap.reading import record_of, records_of
+from runs.overlap.forms import is_turned, plain
+from runs.overlap.reading import Form, form_of, record_of, records_of
 from runs.overlap.sidecar import RECORD, SKETCH, Contents, Sidecar, Source
 from runs.overlap.texts import BANDS, NEAR, shingles_of, similarity
 from runs.overlap.values import Record
@@ -18,6 +20,7 @@ Kind = Literal["exact", "near"]
 MOST_PAIRS = 100  # kept, so that a person can look
 MOST_LOOKS = 200_000  # at two records, in one check; beyond, the count of near ones is the least there are
 MOST_CANDIDATES = 50  # of one record
+MOST_TURNED = 32  # unpacked files that are held open
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +49,33 @@ class Side:
     def __init__(self, sidecar: Sidecar, sources: Sequence[Source]) -> None:
         self.sidecar = sidecar
         self._places = {source.path: source.place for source in sources}
+        self._forms: dict[str, Form] = {}
         self._first_rows: dict[str, bytes] = {}
+        self._is_turned: dict[str, bool] = {}
+        self._turned: dict[str, tuple[ExitStack, BinaryIO]] = {}
         self._document: tuple[str, list[Record]] = ("", [])
 
     @property
     def contents(self) -> Contents:
         return self.sidecar.contents
 
+    def is_turned(self, path: str) -> bool:
+        if path not in self._is_turned:
+            self._is_turned[path] = is_turned(path, self._places[path])
+        return self._is_turned[path]
+
     def shingles(self, number: int) -> np.ndarray:
         part, row = self.contents.part_of(number), self.sidecar.record(number)
-        if part.kind == "document":  # whose records lie within one another; the last one is held
+        if part.path not in self._forms:
+            self._forms[part.path] = form_of(part.path, self._places[part.path])
+        form = self._forms[part.path]
+        if form.kind == "document":  # whose records lie within one another; the last one is held
             if self._document[0] != part.path:
-                self._document = (part.path, list(records_of(part.path, self._places[part.path])))
+                self._document = (part.path, list(records_of(part.path, self._places[part.path], form)))
             return shingles_of(self._document[1][number - part.first])
         content = self._bytes(part.path, int(row["place"]), int(row["length"]))
-        first_row = self._first_row(part.path, part.first) if part.kind == "table" else b""
-        return shingles_of(record_of(part.path, content, first_row=first_row))
+        first_row = self._first_row(part.path, part.first) if form.kind in ("table", "rows") else b""
+        return shingles_of(record_of(part.path, content, form, first_row=first_row))
 
     def _first_row(self, path: str, first: int) -> bytes:
         """The bytes before a table's first record, which name its columns; where there are none, that record's."""
@@ -71,9 +85,18 @@ class Side:
         return self._first_rows[path]
 
     def _bytes(self, path: str, start: int, length: int) -> bytes:
-        with self._places[path].open("rb") as file:
-            file.seek(start)
-            return file.read(length)
+        if not self.is_turned(path):
+            with self._places[path].open("rb") as file:
+                file.seek(start)
+                return file.read(length)
+        if path not in self._turned:
+            if len(self._turned) >= MOST_TURNED:
+                self._turned.pop(next(iter(self._turned)))[0].close()
+            opened = ExitStack()
+            self._turned[path] = (opened, opened.enter_context(plain(path, self._places[path], is_text=True)))
+        turned = self._turned[path][1]
+        turned.seek(start)
+        return turned.read(length)
 
 
 def compare(version: Side, holdout: Side) -> Overlap:

@@ -24,11 +24,20 @@ def document_records(file: BinaryIO) -> Iterator[Record]:
         raise Unreadable("it is nested too deep") from fault
 
 
+def holds_records(found: object) -> bool:
+    """Is it an object with a list of several objects?"""
+    lists = [value for value in found.values() if isinstance(value, list)] if isinstance(found, dict) else []
+    return any(sum(isinstance(entry, dict) for entry in entries) > 1 for entries in lists)
+
+
 def _records(found: object) -> Iterator[object]:
     if isinstance(found, list):
         if any(isinstance(entry, list) for entry in found):
             raise Unreadable("it holds lists of lists; as objects with names they can be read")
         yield from found
+        return
+    if isinstance(found, dict) and len(found) == 1 and isinstance(inner := next(iter(found.values())), dict) and inner:
+        yield from _records(inner)
         return
     if isinstance(found, dict):
         if _has_columns(found):

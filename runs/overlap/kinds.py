@@ -2,7 +2,8 @@
 
 The rule: a file is read by its records, or is one record by nature, or is a container that is not read.
 
-- Read by records: the endings of READERS in reading.py.
+- Read by records: the endings of KINDS in reading.py. Records of a table that does not name its columns meet those of another such table only;
+  beside records with names they are as good as not read.
 - One record by nature is a picture, a recording of sound, or a film, where both its name and its first bytes say so: there is no table in it that
   could be taken out. It is compared with those of its kind, and with nothing else.
 - Everything else (archives, packed files, databases, unknown endings) may hold any records in a form in which they meet nothing. Beside it no pair
@@ -12,7 +13,8 @@ The rule: a file is read by its records, or is one record by nature, or is a con
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-UNREAD = "file"
+UNREAD, NAMELESS = "file", "rows"
+NAMED = frozenset({"table", "json", "document"})
 _MEDIA: dict[str, tuple[str, tuple[bytes, ...], int]] = {  # kind, first bytes, and where they stand
     "png": ("picture", (b"\x89PNG\r\n\x1a\n",), 0),
     "jpg": ("picture", (b"\xff\xd8\xff",), 0),
@@ -57,5 +59,6 @@ def unmet(version: Collection[HasKind], holdout: Collection[HasKind]) -> tuple[l
 def _unmet(mine: Iterable[HasKind], others: Iterable[HasKind]) -> Iterable[str]:
     kinds = {other.kind for other in others if other.count}
     for part in mine:
-        if kinds and part.count and (part.kind == UNREAD or (part.kind in MEDIA and part.kind not in kinds)):
+        is_apart = part.kind == UNREAD or (part.kind in MEDIA and part.kind not in kinds) or (part.kind == NAMELESS and NAMED & kinds)
+        if kinds and part.count and is_apart:
             yield part.path

@@ -5,9 +5,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import BinaryIO
 
-from runs.overlap.normal import is_number, object_record, row_record, text_record
+from runs.overlap.documents import holds_records
+from runs.overlap.normal import object_record, row_record, text_record
 from runs.overlap.values import LONGEST_PARSED, LONGEST_RECORD, MIB, Record, Unreadable
 
 csv.field_size_limit(LONGEST_RECORD)
@@ -59,8 +61,19 @@ def json_records(file: BinaryIO) -> Iterator[Record]:
             yield _text(line, line.content)
 
 
-def table_records(file: BinaryIO, *, delimiter: str) -> Iterator[Record]:
-    """Rows of CSV or TSV (RFC 4180), whatever the order of their columns. The first row names the columns unless there is a number in it.
+def is_one_document(file: BinaryIO) -> bool:
+    """Is the only line of a file of JSON Lines an object with a list of objects, which are its records?"""
+    first = list(islice(lines_of(file), 2))
+    if len(first) != 1 or first[0].content is None:
+        return False
+    try:
+        return holds_records(json.loads(first[0].content))
+    except (ValueError, RecursionError):
+        return False
+
+
+def table_records(file: BinaryIO, *, delimiter: str, has_names: bool) -> Iterator[Record]:
+    """Rows of CSV or TSV (RFC 4180), whatever the order of their columns. Where the first row does not name them, numbers from 0 do.
 
     Raises Unreadable where quotes or lines are longer than LONGEST_RECORD.
     """
@@ -75,10 +88,9 @@ def table_records(file: BinaryIO, *, delimiter: str) -> Iterator[Record]:
             if not any(cell.strip() for cell in row):
                 continue
             if names is None:
-                has_header = not any(is_number(cell) for cell in row)
-                names = _distinct(row if has_header else [f"{number}" for number in range(len(row))])
+                names = _distinct(row if has_names else [f"{number}" for number in range(len(row))])
                 order = sorted(range(len(names)), key=names.__getitem__)
-                if has_header:
+                if has_names:
                     continue
             if len(row) == len(names):
                 yield row_record([names[at] for at in order], [row[at] for at in order], place=place, length=start - place)

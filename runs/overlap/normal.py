@@ -42,7 +42,10 @@ def row_record(names: Sequence[str], values: Iterable[str], *, place: int, lengt
 
 
 def object_record(found: object, *, place: int, length: int) -> Record:
-    """A JSON value: an object as a row, anything else as a row of one value without a name. Raises RecursionError for one that is nested too deep."""
+    """A JSON value: an object as a row, anything else as a row of one value without a name; one around nothing but another object is that object.
+    Raises RecursionError for one that is nested too deep."""
+    while isinstance(found, dict) and len(found) == 1 and isinstance(inner := next(iter(found.values())), dict) and inner:
+        found = inner
     fields = found if isinstance(found, dict) else {"": found}
     forms, prose = [], []
     for name in sorted(fields):

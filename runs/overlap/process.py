@@ -55,7 +55,8 @@ def _answer(request: dict[str, Any]) -> None:
 def _where(side: Side, number: int) -> dict[str, Any]:
     """Where a record stands: file, number within it from 1, and its bytes."""
     part, row = side.contents.part_of(number), side.sidecar.record(number)
-    return {"path": part.path, "number": number - part.first + 1, "place": int(row["place"]), "length": int(row["length"])}
+    length = 0 if side.is_turned(part.path) else int(row["length"])  # there are no such bytes in the file
+    return {"path": part.path, "number": number - part.first + 1, "place": int(row["place"]), "length": length}
 
 
 def _side(given: dict[str, Any]) -> Side:

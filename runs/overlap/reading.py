@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -10,43 +10,76 @@ from typing import BinaryIO
 
 from runs.overlap.arrays import archive_records, array_records
 from runs.overlap.documents import document_records
+from runs.overlap.forms import DELIMITERS, LOOKED_AT, delimiter_of, ending_of, has_names, is_json_lines, plain, rows_of
 from runs.overlap.games import game_records
-from runs.overlap.kinds import HEAD, media_kind
-from runs.overlap.lines import json_records, table_records, text_records
+from runs.overlap.kinds import HEAD, MEDIA, UNREAD, media_kind
+from runs.overlap.lines import is_one_document, json_records, table_records, text_records
 from runs.overlap.values import MIB, Record, Unreadable
 
-Reader = Callable[[BinaryIO], Iterator[Record]]
-READERS: dict[str, tuple[str, Reader]] = {
-    "csv": ("table", partial(table_records, delimiter=",")),
-    "tsv": ("table", partial(table_records, delimiter="\t")),
-    "jsonl": ("json", json_records),
-    "ndjson": ("json", json_records),
-    "json": ("document", document_records),
-    "txt": ("text", text_records),
-    "text": ("text", text_records),
-    "md": ("text", text_records),
-    "sgf": ("games", game_records),
-    "npz": ("arrays", archive_records),
-    "npy": ("arrays", array_records),
+KINDS = {
+    **dict.fromkeys(("csv", "tsv", "tab"), "table"),
+    **dict.fromkeys(("jsonl", "ndjson"), "json"),
+    "json": "document",
+    **dict.fromkeys(("txt", "text", "md"), "text"),
+    "sgf": "games",
+    "npz": "arrays",
+    "npy": "arrays",
+}
+TEXTS = frozenset({"table", "json", "document", "text"})
+READERS: dict[str, Callable[[BinaryIO], Iterator[Record]]] = {
+    "json": json_records,
+    "document": document_records,
+    "text": text_records,
+    "games": game_records,
+    "npz": archive_records,
+    "npy": array_records,
 }
 
 
-def kind_of(path: str, place: Path) -> str:
-    """table, json, document, text, games, arrays; or what is compared as a whole: picture, sound, film, or UNREAD. `place`: where its bytes lie."""
-    if _ending(path) in READERS:
-        return READERS[_ending(path)][0]
-    with place.open("rb") as file:
-        return media_kind(_ending(path), file.read(HEAD))
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a file is read: its kind, and of a table what stands between cells. A table without a row of names is of the kind rows."""
+
+    kind: str
+    delimiter: str = ""
+
+    def records(self, path: str, file: BinaryIO) -> Iterator[Record]:
+        if self.kind in ("table", "rows"):
+            return table_records(file, delimiter=self.delimiter, has_names=self.kind == "table")
+        return READERS[self.kind if self.kind != "arrays" else ending_of(path)](file)
 
 
-def records_of(path: str, place: Path) -> Iterator[Record]:
+def form_of(path: str, place: Path) -> Form:
+    """table, rows, json, document, text, games, arrays; or what is compared as a whole: picture, sound, film, or UNREAD. `place`: where its bytes
+    lie. Raises Unreadable for what cannot be unpacked."""
+    ending = ending_of(path)
+    kind = KINDS.get(ending, UNREAD)
+    if kind == UNREAD:
+        with place.open("rb") as file:
+            return Form(media_kind(ending, file.read(HEAD)))
+    if ending not in DELIMITERS:
+        return Form(kind)
+    with plain(path, place, is_text=True, most=LOOKED_AT) as file:
+        head = file.read(LOOKED_AT)
+    if kind == "text" and is_json_lines(head):
+        return Form("json")
+    delimiter = delimiter_of(ending, head)
+    if not delimiter:
+        return Form("text")
+    return Form("table" if has_names(rows_of(head, delimiter)) else "rows", delimiter)
+
+
+def records_of(path: str, place: Path, form: Form) -> Iterator[Record]:
     """Records of the file at `place` that is called `path`. Raises Unreadable, perhaps after some records."""
-    if _ending(path) not in READERS:
+    if form.kind in {UNREAD, *MEDIA}:
         yield whole_file(place)
         return
-    with place.open("rb") as file:
+    with plain(path, place, is_text=KINDS[ending_of(path)] in TEXTS) as file:
+        if form.kind == "json" and is_one_document(file):
+            raise Unreadable("it holds its records in one line; with a line for each they can be read")
+        file.seek(0)
         try:
-            yield from READERS[_ending(path)][1](file)
+            yield from form.records(path, file)
         except (ValueError, ArithmeticError, LookupError, TypeError, zlib.error) as fault:
             if isinstance(fault, Unreadable):
                 raise
@@ -63,11 +96,6 @@ def whole_file(place: Path) -> Record:
     return Record(digest, digest, 0, length)
 
 
-def record_of(path: str, content: bytes, *, first_row: bytes) -> Record:
+def record_of(path: str, content: bytes, form: Form, *, first_row: bytes) -> Record:
     """One record by its bytes; `first_row` are those of a table's first row, which may name its columns."""
-    kind, reader = READERS[_ending(path)]
-    return list(reader(BytesIO(first_row + content if kind == "table" else content)))[-1]
-
-
-def _ending(path: str) -> str:
-    return path.rpartition(".")[2].lower()
+    return list(form.records(path, BytesIO(first_row + content)))[-1]

@@ -15,8 +15,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from runs.overlap.kinds import UNREAD
 from runs.overlap.method import METHOD
-from runs.overlap.reading import kind_of, records_of, whole_file
+from runs.overlap.reading import form_of, records_of, whole_file
 from runs.overlap.texts import BANDS, Signatures
 from runs.overlap.values import MIB, Record, Unreadable
 
@@ -63,10 +64,12 @@ def write(out: Path, sources: Sequence[Source]) -> Contents:
         kept.write(FORMAT)
         writer = _Writer(kept, prose)
         for source in sources:
-            first, kind = writer.records, kind_of(source.path, source.place)
+            first, kind = writer.records, UNREAD
             mark = writer.mark()
             try:
-                for record in records_of(source.path, source.place):
+                form = form_of(source.path, source.place)
+                kind = form.kind
+                for record in records_of(source.path, source.place, form):
                     writer.add(record)
                 parts.append(Part(source.path, kind, first, writer.records - first))
             except Unreadable as fault:

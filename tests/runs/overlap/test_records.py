@@ -1,8 +1,10 @@
 """Two records are the same where they say the same, nearly the same as contracts.md K has it, and different otherwise; in files of every kind."""
 
+import gzip
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from runs.overlap.compare import Overlap, Side, compare
+from runs.overlap.kinds import unmet
 from runs.overlap.sidecar import Contents, Sidecar, Source, write
 
 ROW = "id,radius,diagnosis\nwdbc-7,17.99,malignant\n"
@@ -42,6 +45,15 @@ def counts(found: Overlap) -> tuple[int, int]:
         ("a.csv", "\ufeff" + ROW, (1, 0)),
         ("a.csv", "diagnosis,radius,id\nmalignant,17.990,wdbc-7\n", (1, 0)),  # other order, the same number
         ("a.tsv", ROW.replace(",", "\t"), (1, 0)),
+        ("a.tab", ROW.replace(",", "\t"), (1, 0)),
+        ("a.csv", ROW.replace(",", "\t"), (1, 0)),
+        ("a.csv", ROW.replace(",", ";"), (1, 0)),
+        ("a.txt", ROW, (1, 0)),
+        ("a.csv", ROW.encode("utf-16"), (1, 0)),
+        ("a.csv.gz", gzip.compress(ROW.encode()), (1, 0)),
+        ("a.txt", '{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}\n', (1, 0)),
+        ("a.jsonl.gz", gzip.compress(b'{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}\n'), (1, 0)),
+        ("a.jsonl", '{"x": {"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}}\n', (1, 0)),
         ("a.jsonl", '{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}\n', (1, 0)),
         ("a.json", '[{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}]', (1, 0)),
         ("a.json", '{"of": {"rows": [{"radius": 17.99, "diagnosis": "malignant", "id": "wdbc-7"}], "count": 1}}', (1, 0)),
@@ -52,7 +64,7 @@ def counts(found: Overlap) -> tuple[int, int]:
         ("a.csv", ROW.replace("radius", "area"), (0, 0)),
     ],
 )
-def test_a_row_is_the_same_whatever_its_file_looks_like(tmp_path: Path, path: str, content: str, expected: tuple[int, int]) -> None:
+def test_a_row_is_the_same_whatever_its_file_looks_like(tmp_path: Path, path: str, content: str | bytes, expected: tuple[int, int]) -> None:
     assert counts(met(tmp_path, (path, content), ("held.csv", ROW))) == expected
 
 
@@ -107,6 +119,46 @@ def test_text_is_near_where_its_shingles_are(tmp_path: Path) -> None:
     assert pair.kind == "near" and 0.8 <= pair.similarity < 1
     other = "Which of these drugs is given first to an adult whose blood pressure stays high although salt was left out for six weeks?"
     assert counts(met(tmp_path / _new(tmp_path), ("a.txt", other), ("h.txt", text))) == (0, 0)
+
+
+@pytest.mark.parametrize(("path", "turned"), [("a.txt.gz", gzip.compress), ("a.txt", lambda text: text.decode().encode("utf-16"))])
+def test_text_that_is_packed_is_near_where_its_shingles_are(tmp_path: Path, path: str, turned: Callable[[bytes], bytes]) -> None:
+    text = "A patient of fifty years presents with a firm mass in the upper outer quadrant of the left breast, first seen two months ago."
+    lines = f"Something else that is long enough to be prose.\n{text.replace('fifty', 'sixty')}\n"
+    (pair,) = met(tmp_path, (path, turned(lines.encode())), ("h.txt", text)).pairs
+    assert (pair.kind, pair.record) == ("near", 1)
+
+
+def test_a_conversation_is_one_record_whose_text_is_looked_at(tmp_path: Path) -> None:
+    said = "What may a patient with a firm mass in the upper outer quadrant of the left breast be told before the biopsy is back?"
+    held, turned = ([{"messages": [{"said": "Go on, say it."}, {"said": text}]}] for text in (said, said.replace("firm", "soft")))
+    lines = "".join(json.dumps(line) + "\n" for line in ({"messages": [{"said": "Another"}, {"said": "one"}]}, *turned))
+    (pair,) = met(tmp_path, ("a.jsonl", lines), ("h.jsonl", json.dumps({"a": 1}) + "\n" + json.dumps(held[0]))).pairs
+    assert (pair.kind, pair.record, pair.other) == ("near", 1, 1)
+
+
+def test_a_table_without_names_meets_only_such_a_table(tmp_path: Path) -> None:
+    names, *rows = ["id,radius,diagnosis", *(f"w-{number},{number}.5,benign" for number in range(9))]
+    words = ["Ann,north,yes", "Bob,south,no", "Cid,east,yes"]
+    bare, other = made(tmp_path, "bare", ("a.csv", "\n".join(rows)), ("b.csv", "\n".join(words))), made(tmp_path, "o", ("c.csv", rows[2]))
+    named, text = made(tmp_path, "named", ("a.csv", "\n".join([names, *rows]))), made(tmp_path, "text", ("a.txt", "one\n"))
+    assert unmet(bare[0].parts, named[0].parts) == (["a.csv", "b.csv"], [])
+    assert unmet(bare[0].parts, other[0].parts) == unmet(bare[0].parts, text[0].parts) == unmet(named[0].parts, named[0].parts) == ([], [])
+    assert counts(compare(bare[1], other[1])) == (1, 0)
+    assert bare[0].records == 12
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The patient came late, with fever.\nNobody asked, so she waited.\n",
+        "One line, and no more\n",
+        "name: a; b\nother\n",
+        "# Title\n\nA sentence, of some length.\n",
+    ],
+)
+def test_prose_is_no_table(tmp_path: Path, text: str) -> None:
+    assert [part.kind for part in made(tmp_path, "one", ("a.txt", text), ("a.md", text))[0].parts] == ["text", "text"]
 
 
 def test_text_in_a_json_document_is_near_where_its_shingles_are(tmp_path: Path) -> None:
@@ -189,6 +241,10 @@ HOSTILE: list[tuple[str, bytes, int, str]] = [
     ("no.sgf", b"this is no game", 1, "no game tree"),
     ("open.sgf", b"(;GM[1]SZ[9];B[aa", 1, "without an end"),
     ("no.npz", b"PK\x03\x04 this is no archive", 1, "no archive"),
+    ("no.csv.gz", b"a,b\n1,2\n", 1, "no gzip"),
+    ("cut.csv.gz", gzip.compress(ROW.encode() * 99)[:-20], 1, "no gzip"),
+    ("half.txt", b"\xff\xfea\x00,", 1, ""),
+    ("one line.jsonl", b'{"rows": [{"a": 1}, {"a": 2}]}\n', 1, "in one line"),
     ("no.json", b"a: 1", 1, "not what its name says"),
     ("columns.json", b'{"a": {"0": 1, "1": 2}, "b": {"0": 3, "1": 4}}', 1, "as columns"),
     ("split.json", b'{"columns": ["a", "b"], "data": [[1, 2], [3, 4]]}', 1, "lists of lists"),
