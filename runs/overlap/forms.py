@@ -5,7 +5,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,7 +17,7 @@ from runs.overlap.values import MIB, Unreadable
 LOOKED_AT = 65_536  # bytes of a file, to say what it is
 ROWS = 50  # of a table
 MOST_PLAIN = 2048 * MIB
-DELIMITERS = {"csv": ",", "tsv": "\t", "tab": "\t", "txt": "", "text": ""}
+DELIMITERS = {"csv": ",", "tsv": "\t", "tab": "\t", "txt": "", "text": "", "md": ""}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _LONGEST_NAME = 100  # characters of a column's
 
@@ -38,17 +38,19 @@ def is_turned(path: str, place: Path) -> bool:
 def plain(path: str, place: Path, *, is_text: bool, most: int | None = None) -> Iterator[BinaryIO]:
     """The file unpacked, text in UTF-8; with `most`, of what has to be turned no more than so many bytes. Raises Unreadable for what is no gzip,
     what ends early, and what is longer than 2 GiB."""
-    with place.open("rb") as file, TemporaryFile() as unpacked, TemporaryFile() as turned:
-        found: BinaryIO = file
+    with ExitStack() as opened:
+        found: BinaryIO = opened.enter_context(place.open("rb"))
         if path.lower().endswith(".gz"):
+            unpacked = opened.enter_context(TemporaryFile())
             try:
-                _copied(gzip.GzipFile(fileobj=file), unpacked, most)
+                _copied(gzip.GzipFile(fileobj=found), unpacked, most)
             except (gzip.BadGzipFile, EOFError, zlib.error) as fault:
                 raise Unreadable(f"it is no gzip file: {fault}"[:300]) from fault
             found = unpacked
         found.seek(0)
         if is_text and _is_wide(found):
             found.seek(0)
+            turned = opened.enter_context(TemporaryFile())
             text = TextIOWrapper(found, "utf-16", "backslashreplace", newline="")
             while (most is None or turned.tell() < most) and (chunk := text.read(min(MIB, most or MIB))):
                 turned.write(chunk.encode("utf-8", "backslashreplace"))
@@ -74,7 +76,7 @@ def _copied(source: gzip.GzipFile, target: BinaryIO, most: int | None) -> None:
 def delimiter_of(ending: str, head: bytes) -> str:
     """Of a table. What the ending says, unless every row at the head has as many cells with another and there are more of them; empty for text."""
     named = DELIMITERS[ending]
-    counts = {delimiter: _cells(head, delimiter) for delimiter in (",", ";", "\t")}
+    counts = {delimiter: _cells(head, delimiter) for delimiter in (",", ";", "\t", "|")}
     if named and counts[named] > 1:
         return named
     best = max(counts, key=lambda delimiter: counts[delimiter])
@@ -92,10 +94,13 @@ def _cells(head: bytes, delimiter: str) -> int:
 
 
 def has_names(rows: list[list[str]]) -> bool:
-    """Does the first row name the columns? Not with a number or a text in it, nor where one of its values comes again in the same column."""
+    """Does the first row name the columns? Not with a number or a text in it, nor where one of its values comes again in the same column or most
+    rows are wider: it is a note above the table, then."""
     if not rows or any(is_number(cell) or len(cell) > _LONGEST_NAME for cell in rows[0]):
         return False
     others = [row for row in rows[1:] if row != rows[0]]
+    if 2 * sum(len(row) > len(rows[0]) for row in others) > len(others):
+        return False
     return not any(cell.strip() and cell == row[at] for row in others for at, cell in enumerate(rows[0]) if at < len(row))
 
 

@@ -48,6 +48,7 @@ def counts(found: Overlap) -> tuple[int, int]:
         ("a.tab", ROW.replace(",", "\t"), (1, 0)),
         ("a.csv", ROW.replace(",", "\t"), (1, 0)),
         ("a.csv", ROW.replace(",", ";"), (1, 0)),
+        ("a.csv", ROW.replace(",", "|"), (1, 0)),
         ("a.txt", ROW, (1, 0)),
         ("a.csv", ROW.encode("utf-16"), (1, 0)),
         ("a.csv.gz", gzip.compress(ROW.encode()), (1, 0)),
@@ -142,6 +143,8 @@ def test_a_table_without_names_meets_only_such_a_table(tmp_path: Path) -> None:
     words = ["Ann,north,yes", "Bob,south,no", "Cid,east,yes"]
     bare, other = made(tmp_path, "bare", ("a.csv", "\n".join(rows)), ("b.csv", "\n".join(words))), made(tmp_path, "o", ("c.csv", rows[2]))
     named, text = made(tmp_path, "named", ("a.csv", "\n".join([names, *rows]))), made(tmp_path, "text", ("a.txt", "one\n"))
+    noted = made(tmp_path, "noted", ("a.csv", "\n".join(["# as of today", names, *rows])))[0].parts
+    assert unmet(noted, named[0].parts) == (["a.csv"], [])
     assert unmet(bare[0].parts, named[0].parts) == (["a.csv", "b.csv"], [])
     assert unmet(bare[0].parts, other[0].parts) == unmet(bare[0].parts, text[0].parts) == unmet(named[0].parts, named[0].parts) == ([], [])
     assert counts(compare(bare[1], other[1])) == (1, 0)
