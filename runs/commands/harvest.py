@@ -107,15 +107,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
     scores = list(scores)
     if not scores:
         return
-    spelled: dict[str, Benchmark | None] = {}
-    latest: dict[tuple[Any, str], tuple[Benchmark, Score]] = {}
-    for score in scores:
-        if score.benchmark not in spelled and len(spelled) < MAX_SCORES:
-            spelled[score.benchmark] = _benchmark(score.benchmark)
-        benchmark = spelled.get(score.benchmark)
-        if benchmark is not None and len(latest) < MAX_SCORES:
-            latest[benchmark.pk, score.metric] = (benchmark, score)
-    unknown = [name[:80] for name, benchmark in spelled.items() if benchmark is None]
+    latest, unknown, replaced = _last_words(scores)
     left_out: dict[str, dict[str, str]] = {}
     read, measured = _measured_by(run), set[UUID]()
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
@@ -139,10 +131,30 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
         if evaluation.subject_artifact_id is not None:
             measured.add(evaluation.subject_artifact_id)
     void_measured(event, measured)
+    if replaced:
+        event.details["scores_replaced_by_those_of_another_artifact"] = replaced[:20]
     if unknown:
         event.details["scores_on_unknown_benchmarks"] = sorted(set(unknown))[:20]
     for kind, named in left_out.items():
         event.details[kind] = dict(sorted(named.items())[:20]) if kind == NOT_KEPT else sorted(named)[:20]
+
+
+def _last_words(scores: Iterable[Score]) -> tuple[dict[tuple[UUID, str], tuple[Benchmark, Score]], list[str], list[str]]:
+    """The last score of each metric by benchmark; names of benchmarks that there are not; and what made way for a score of another artifact: a run
+    has one score of a metric."""
+    spelled: dict[str, Benchmark | None] = {}
+    latest: dict[tuple[UUID, str], tuple[Benchmark, Score]] = {}
+    replaced: list[str] = []
+    for score in scores:
+        if score.benchmark not in spelled and len(spelled) < MAX_SCORES:
+            spelled[score.benchmark] = _benchmark(score.benchmark)
+        benchmark = spelled.get(score.benchmark)
+        if benchmark is not None and len(latest) < MAX_SCORES:
+            before = latest.get((benchmark.pk, score.metric))
+            if before is not None and before[1].subject != score.subject:
+                replaced.append(f"{score.metric[:80]} of {before[1].subject[:80] or 'none in particular'}")
+            latest[benchmark.pk, score.metric] = (benchmark, score)
+    return latest, [name[:80] for name, benchmark in spelled.items() if benchmark is None], replaced
 
 
 def _left_out(run: Run, benchmark: Benchmark, contract: Contract) -> tuple[str, str] | None:

@@ -46,9 +46,11 @@ def with_ranks(
     """The rows, marked by `scoreboard.ranked`, each with `rank_0` by its score and `rank_1`… by `metrics`; `lower`: metrics whose smaller values
     are better. At most four metrics."""
     for number, metric in enumerate(metrics, start=1):
+        of_the_same = Q(subject_artifact=OuterRef("subject_artifact")) | Q(subject_artifact=None)
         reported = (
             standing()
             .filter(
+                of_the_same,
                 benchmark=contract.benchmark_id,
                 contract=contract,
                 metric=metric,

@@ -8,10 +8,13 @@ from django.db.models import Exists, OuterRef, Q
 
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
+from runs.queries.lineage import Node, Way, reached_ends
+from runs.queries.lineage_edges import CONTENT, NodeKind
 from workspaces import ids
 from workspaces.units import number
 
 SHOWN = 20
+MOST_UNDER = 1_000_000  # things that a walk goes through
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,31 @@ def _is_promoted() -> Q:
     return Q(Exists(Promotion.objects.filter(artifact=OuterRef("pk"), status__in=Promotion.HOLDING)))
 
 
+def _made_of_it(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    """What was promoted, or is put forward, and was made from it by runs, however many steps below."""
+    for key in sorted(keys & _under_promotions()):
+        made = _artifacts_of([key], Way.DOWN)
+        for row in Promotion.objects.filter(artifact__in=made, status__in=Promotion.HOLDING).order_by("number"):
+            words = f"What {'stands' if row.status == Promotion.Status.PROMOTED else 'is put forward'} as {row.label} was made of it."
+            yield Resting(key, words, "promotion", row.public_id)
+
+
+def _is_under_promotions() -> Q:
+    return Q(pk__in=_under_promotions())
+
+
+def _under_promotions() -> set[uuid.UUID]:
+    """Artifacts that what is promoted was made of, itself left out."""
+    promoted = set(Promotion.objects.filter(status__in=Promotion.HOLDING).values_list("artifact_id", flat=True))
+    return _artifacts_of(promoted, Way.UP) - promoted
+
+
+def _artifacts_of(keys: Collection[uuid.UUID], way: Way) -> set[uuid.UUID]:
+    starts = [Node(NodeKind.ARTIFACT, key) for key in keys]
+    ends = reached_ends(starts, way, along=CONTENT, most=MOST_UNDER)
+    return {uuid.UUID(hex=key) for kind, key in ends if kind == NodeKind.ARTIFACT}
+
+
 def _exports(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
     """An export that carries content of artifacts, and is being made or kept for downloading, holds those that were there."""
     rows = Export.objects.filter(files=Export.Files.INTERNAL, status__in=(*Export.OPEN, Export.Status.READY)).order_by("number")
@@ -133,5 +161,6 @@ SOURCES: tuple[Source, ...] = (
     Source(_live_runs, _is_read),
     Source(_sweeps, _is_in_sweep),
     Source(_promotions, _is_promoted),
+    Source(_made_of_it, _is_under_promotions),
     Source(_exports, _is_exported),
 )

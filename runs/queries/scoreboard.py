@@ -7,7 +7,7 @@ number comes last and has no rank, in either direction.
 
 import math
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,7 +183,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     else:
         page = with_related(page_of(leading.direction, start=view.start, size=size, **places))
     others = _others(contract, columns, page)
-    scores = [_score(row, others.get(row.run_id, ()), columns=len(view.metrics)) for row in page]
+    scores = [_score(row, others.get(row.pk, ()), columns=len(view.metrics)) for row in page]
     if not view.start and view.order == BY_SCORE:
         top = scores[0] if scores else None
     else:
@@ -323,15 +323,19 @@ def _offered(contract: Contract, leading: Metric, wanted: Sequence[str]) -> list
     return [*found, *sorted(more)]
 
 
-def _others(contract: Contract, metrics: Sequence[str], rows: Iterable[Evaluation]) -> dict[uuid.UUID, tuple[Measured, ...]]:
-    """What the runs of `rows` reported of other metrics, in their order."""
+def _others(contract: Contract, metrics: Sequence[str], rows: Sequence[Evaluation]) -> dict[uuid.UUID, tuple[Measured, ...]]:
+    """What the run of each of `rows` reported of other metrics, in their order: of the same artifact, or of none in particular."""
     if not metrics:
         return {}
-    runs = {row.run_id for row in rows}
-    found: dict[tuple[uuid.UUID, str], Measured] = {
-        (run_id, metric): Measured(value, error)
-        for run_id, metric, value, error in Evaluation.objects.filter(
-            benchmark=contract.benchmark_id, contract=contract, metric__in=metrics, run__in=runs
-        ).values_list("run_id", "metric", "value", "standard_error")
+    found: dict[tuple[uuid.UUID, str], tuple[uuid.UUID | None, Measured]] = {
+        (run_id, metric): (subject_id, Measured(value, error))
+        for run_id, metric, subject_id, value, error in Evaluation.objects.filter(
+            benchmark=contract.benchmark_id, contract=contract, metric__in=metrics, run__in={row.run_id for row in rows}
+        ).values_list("run_id", "metric", "subject_artifact_id", "value", "standard_error")
     }
-    return {run: tuple(found.get((run, metric), Measured()) for metric in metrics) for run in runs}
+
+    def of(row: Evaluation, metric: str) -> Measured:
+        subject_id, measured = found.get((row.run_id, metric), (None, Measured()))
+        return measured if subject_id in (None, row.subject_artifact_id) else Measured()
+
+    return {row.pk: tuple(of(row, metric) for metric in metrics) for row in rows}

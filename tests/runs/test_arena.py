@@ -90,6 +90,34 @@ def test_what_no_evaluation_was_given_and_what_is_no_result_does_not_count(labor
     assert apart.count(f'href="/workspaces/{laboratory.workspace.slug}/artifacts/{four.public_id}/"') == 2, "itself, and whom the other met"
 
 
+def test_results_too_far_apart_leave_the_page_standing(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/runs/test_bradley_terry.py has such results."""
+    one, two = players(laboratory, 2)
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+
+    def rate(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("runs.queries.arena.rate", rate)
+    found = board(laboratory)
+    assert (found.is_unrated, found.games, found.players) == (True, 6, [])
+    browser, place = client_of(laboratory.owner), f"/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy"
+    assert "too far apart to be rated" in browser.get(f"{place}/arena/").content.decode()
+    assert browser.get(f"/api/v1{place}/arena").json()["items"] == []
+
+
+def test_a_run_with_many_files_of_games_counts_by_its_newest(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runs.queries.arena.MOST_FILES", 2)
+    one, two, three = players(laboratory)
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+    loud = played(laboratory, [two, three], (two, three, [1, 0, 0, 0, 2]))
+    with laboratory.opened():
+        for number in range(5):
+            add_artifact(actor=laboratory.owner, run=loud.run, path=f"more-{number}.json", content=f"[{number}]".encode(), kind="pairs")
+    found = board(laboratory)
+    assert (set(rated(found)), found.is_cut, found.unread) == ({"0.pt", "1.pt"}, False, 1), "its newest is no file of games"
+
+
 def test_a_withdrawal_takes_the_games_away_and_undoing_it_brings_them_back(laboratory: Laboratory) -> None:
     one, two, three = players(laboratory)
     played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))

@@ -12,7 +12,7 @@ from django.test import Client
 from runs.models import Evaluation, Run
 from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard, scores_under
 from runs.queries.seed_board import place_of
-from tests.factories_pages import add_artifact
+from tests.factories_pages import add_artifact, copy_runs, score_runs
 from tests.factories_people import signed_in
 from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch, make_laboratory
@@ -195,3 +195,31 @@ def test_mean_rank_takes_the_rank_by_the_score_from_the_board(laboratory: Labora
         score(laboratory, name, accuracy=0.9, loss=0.1)
     found = board(metrics=("loss",))
     assert [(row.rank, row.ranks and row.ranks.of) for row in found.scores] == [(1, (1, 1)), (2, (2, 1))]
+
+
+def test_older_scores_are_of_the_metric_that_is_looked_at(laboratory: Laboratory, client: Client) -> None:
+    publish(laboratory, metrics=BESIDE)
+    score(laboratory, "old", accuracy=0.987, seconds=3.25)
+    publish(laboratory, metrics=(*BESIDE, Metric("f1")))
+    assert [(row.evaluation.metric, row.evaluation.value) for row in board().older] == [("accuracy", 0.987)]
+    assert [(row.evaluation.metric, row.evaluation.value) for row in board(by="seconds").older] == [("seconds", 3.25)]
+
+
+def test_a_metric_called_like_a_column_of_the_file_is_told_from_it(laboratory: Laboratory, client: Client) -> None:
+    score(laboratory, "one", accuracy=0.5, rank=7.0, score=99.0)
+    assert laboratory.owner.user is not None
+    client.force_login(laboratory.owner.user)
+    (row,) = csv_rows(client, "?metric=rank&metric=score")
+    assert (row["rank"], row["score"], row["metric rank"], row["metric score"]) == ("1", "0.5", "7.0", "99.0")
+
+
+def test_a_column_tells_what_was_measured_of_the_same_artifact(laboratory: Laboratory) -> None:
+    one, two = (add_artifact(actor=laboratory.owner, run=launch(laboratory), path=name, content=name.encode()) for name in ("a", "b"))
+    for at, (value, subject) in enumerate(((0.9, one), (0.8, two), (0.7, None))):
+        (run,) = copy_runs(actor=laboratory.owner, pattern=one.run, count=1, kind="evaluate")
+        score_runs(actor=laboratory.owner, scores={run: (value, None)}, subject_artifact=subject)
+        score_runs(actor=laboratory.owner, scores={run: (float(at), None)}, metric="loss", subject_artifact=one if subject else None)
+    for view in ({}, {"order": "mean"}):
+        found = board(metrics=("loss",), lower=("loss",), **view)
+        assert {row.evaluation.value: row.others[0].value for row in found.scores} == {0.9: 0.0, 0.8: None, 0.7: 2.0}
+    assert {row.evaluation.value: row.ranks and row.ranks.of[1] for row in found.scores} == {0.9: 1, 0.8: 3, 0.7: 2}

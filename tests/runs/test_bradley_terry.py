@@ -73,6 +73,19 @@ def test_what_is_no_result_is_refused(other: str, points: float, games: float) -
         rate([Met("a", other, points, games)], "b")
 
 
+MANY = 4_000_000_000
+BEYOND = [
+    [("a", "b", 0, MANY), ("a", "c", MANY - 0.5, MANY), ("b", "d", 0, 2), ("c", "d", 0.5, 100)],  # a singular matrix on the way
+    [("a", "c", 1, 2), ("a", "e", MANY - 1, MANY), ("b", "c", 2e7, 2e7), ("b", "e", 99.5, 100), ("c", "d", MANY, MANY)],  # no finite error
+]
+
+
+@pytest.mark.parametrize("games", BEYOND, ids=["singular", "no error"])
+def test_results_too_far_apart_are_said_to_be(games: list[tuple[str, str, float, float]]) -> None:
+    with pytest.raises(ValueError, match="too far apart"):
+        rate([Met(*each) for each in games], "a")
+
+
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """400 arenas of three players of known strength: a 95 % interval misses 5 %, give or take."""
     random, truth, held = np.random.default_rng(11), {"a": 0.8, "b": 0.0, "c": -0.5}, 0

@@ -13,7 +13,7 @@ from runs.jobs import tidy
 from runs.models import Artifact
 from runs.queries.rests import SOURCES
 from tests.factories_pages import copy_runs, score_runs
-from tests.factories_promotions import make_candidate, propose
+from tests.factories_promotions import add_input, make_candidate, propose
 from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.runs.test_artifact_life import SYSTEM, fresh, make, pass_days
@@ -29,22 +29,23 @@ def opened(db: None) -> Iterator[Laboratory]:
 
 def test_what_anything_rests_on_does_not_stand_in_the_way_of_the_others(opened: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of thing that holds an artifact, as it is told and as a condition: the old ones that are held fill no batch."""
-    scored, sampled, read, swept = (make(opened, name) for name in (b"scored", b"samples", b"read", b"swept"))
+    scored, sampled, read, swept, parent = (make(opened, name) for name in (b"scored", b"samples", b"read", b"swept", b"parent"))
     promoted = make_candidate(opened)
     propose(opened.owner, promoted)
+    add_input(actor=opened.owner, run=promoted.run, artifact=parent)  # the run has ended: what it made is promoted, and was made of this
     (judge,) = copy_runs(actor=opened.owner, pattern=scored.run, count=1, kind="evaluate")
     score_runs(actor=opened.owner, scores={judge: (0.5, None)}, subject_artifact=scored, samples_artifact=sampled)
     launch(opened, artifacts=(read.public_id,))
     make_agent_version(opened.owner, slug="sweeper", parameter_schema=SCHEMA, wall_seconds=60)
     create_sweep(actor=opened.owner, name="rates", space=GRID, request=replace(REQUEST, artifacts=(swept.public_id,)))
     plain = make(opened, b"plain")
-    assert held_alike() >= {scored.pk, sampled.pk, read.pk, swept.pk, promoted.pk}
+    assert held_alike() >= {scored.pk, sampled.pk, read.pk, swept.pk, promoted.pk, parent.pk}
     assert plain.pk not in held_alike()
     set_artifact_days(actor=opened.owner, days={"file": 30}, reason="Room.")
     monkeypatch.setattr(tidy, "AT_ONCE", 1)
     pass_days(monkeypatch, 31)
     tidy.tidy_artifacts(SYSTEM)
-    assert [fresh(one).deleted_at is None for one in (scored, sampled, read, swept, plain)] == [True, True, True, True, False]
+    assert [fresh(one).deleted_at is None for one in (scored, sampled, read, swept, parent, plain)] == [True, True, True, True, True, False]
     request_export(actor=opened.owner, files="internal", reason="To the partner.")
     assert held_alike() == set(Artifact.objects.values_list("pk", flat=True)), "an export carries them all"
 
