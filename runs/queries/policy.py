@@ -128,7 +128,10 @@ def trouble(policy: Policy, acting: PolicyVersion | None, newest: list[Decision]
     own = [decision for decision in newest if decision.version_id == acting.pk]
     if own and own[0].status == Decision.Status.FAILED:
         if own[0].outcome == Outcome.ACTS:
-            return f"What it decided was refused when it was to be done: {own[0].failure} The next decision may act; or pause it."
+            return (
+                f"Its last decision failed when it was to act: {own[0].failure} The next one may act; where it may not, "
+                "propose a version that may, or pause it."
+            )
         return f"Its last decision failed: {own[0].failure or own[0].words} Propose a version that names what is here, or pause it."
     acted = [decision.outcome == Outcome.ACTS for decision in own]
     if len(acted) == FLAPPING and all(one != other for one, other in itertools.pairwise(acted)):

@@ -1,0 +1,95 @@
+"""Classes of what grows: a live dataset, its windows, and what somebody sets while a run ends."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from runs.commands import egress, growth
+from runs.commands.egress import set_egress
+from tests.factories_runs import Laboratory, drive, launch
+from tests.runs.attempts import in_threads, is_someone_waiting, until
+from tests.runs.test_egress import classify, exports, laboratory
+from workspaces.audit import Draft, Refusal
+from workspaces.commands.dataset import create_dataset
+from workspaces.commands.egress import refuse_shared, tighten
+from workspaces.commands.live_dataset import cut_window, make_live
+from workspaces.models import Dataset, DatasetPiece
+
+__all__ = ["exports", "laboratory"]  # the fixtures, by their names
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_windows_and_what_grows_are_of_the_class_they_come_from(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        grown = create_dataset(actor=laboratory.owner, slug="grown")
+        make_live(actor=laboratory.owner, dataset=grown)
+    classify(laboratory, "grown", "public")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("free",))
+    classify(laboratory, "free", "public")
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        assert (Dataset.objects.find("grown").egress, window.egress) == ("public", "public")
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        assert Dataset.objects.find("grown").egress == "restricted"
+        assert Dataset.objects.get(pk=window.pk).egress == "restricted"  # it was cut off what is closed now
+        assert cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown")).egress == "restricted"
+        with pytest.raises(Refusal, match="change that first"):
+            set_egress(actor=laboratory.owner, dataset=window, egress="internal", reason="x")
+
+
+def test_a_class_set_while_a_run_ends_is_not_made_laxer_by_it(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+    classify(laboratory, "grown", "public")
+    with laboratory.opened():
+        run = launch(laboratory, datasets=("free",))
+
+    def close() -> None:
+        classify(laboratory, "grown", "restricted")
+
+    def set_then_tighten(event: Draft, *given: Any) -> list[Dataset]:
+        assert in_threads(1, close) == []
+        return tighten(event, *given)
+
+    monkeypatch.setattr(growth, "tighten", set_then_tighten)
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        assert DatasetPiece.objects.filter(dataset__slug="grown").exists()
+        assert Dataset.objects.find("grown").egress == "restricted"
+
+
+def test_a_window_is_not_set_laxer_than_what_it_was_cut_off_becomes(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class waits for the one that is being set on what it was cut off."""
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("free",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+    classify(laboratory, window.slug, "restricted")
+    said: list[BaseException] = []
+
+    def loosen() -> None:
+        classify(laboratory, window.slug, "internal")
+
+    setter = threading.Thread(target=lambda: said.extend(in_threads(1, loosen)))
+
+    def refuse_then_set(*datasets: Dataset) -> None:
+        refuse_shared(*datasets)
+        if not setter.ident:
+            setter.start()
+            until(lambda: not setter.is_alive() or is_someone_waiting(), "the window's class is set, or waits")
+
+    monkeypatch.setattr(egress, "refuse_shared", refuse_then_set)
+    classify(laboratory, "grown", "restricted")
+    setter.join(20)
+    assert [type(one) for one in said] == [Refusal]
+    with laboratory.opened():
+        assert Dataset.objects.get(pk=window.pk).egress == "restricted"
