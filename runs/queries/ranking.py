@@ -26,11 +26,6 @@ NO_NUMBERS = (math.nan, math.inf, -math.inf)
 PAGE = 50  # scores of one page
 
 
-def best_keys(direction: str, **of: Any) -> list[UUID]:
-    """Keys of the best score of each agent among those of one metric under one contract."""
-    return list(best_of_each(standing().filter(**of), direction).values_list("pk", flat=True))
-
-
 def rows_of(**of: Any) -> "QuerySet[Evaluation]":
     """Scores of one metric under one contract: `benchmark`, `contract`, `metric`; of them those with the keys `pk`, where that is given."""
     return standing().filter(**{name: Keys(values=value) if isinstance(value, list) else value for name, value in of.items()})
@@ -97,15 +92,15 @@ def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = Fals
     return rows.order_by("is_unranked", by_value, *ties)
 
 
-def best_of_each(rows: "QuerySet[Evaluation]", direction: str) -> "QuerySet[Evaluation]":
-    """Of each agent the score that leads the others of it; an evaluation counts for the agent that made what it measured."""
+def best_keys(direction: str, **of: Any) -> list[UUID]:
+    """Keys of the best score of each agent among those that `rows_of` has; an evaluation counts for the agent that made what it measured."""
     measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
     credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
     order: list[OrderBy | str] = ["is_unranked", *best_first(direction)]
-    numbered = _marked(rows).annotate(credited=credited).annotate(
+    numbered = _marked(rows_of(**of)).annotate(credited=credited).annotate(
         nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
     )  # fmt: skip
-    return rows.filter(pk__in=numbered.filter(nth=1).values("pk"))
+    return list(numbered.filter(nth=1).values_list("pk", flat=True))
 
 
 def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import F, QuerySet
 
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
@@ -20,14 +20,13 @@ from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys
 from runs.queries.reported import reported
 from runs.queries.score_rows import with_related
 from runs.queries.seed_board import SeedBoard, seed_board
-from runs.queries.standing import check_runs, standing
+from runs.queries.standing import counted, counts_among, how_many, standing
 from runs.queries.ties import is_ordinal
 from runs.queries.unscored import Unscored, unscored
 from workspaces import kept_query
 from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
-from workspaces.queries.withdrawal import marked
 
 FARTHEST = 1_000_000  # score from which on no page begins
 LOOKED_AT = 200  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
@@ -170,7 +169,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     rows = rows_of(**of)
     known = Scoreboard(
         contract=contract, view=view, leading=leading, columns=columns, offered=offered,
-        unscored=unscored(contract, leading.metric), **_counts(leading.direction, of, contract, leading),
+        unscored=unscored(contract, leading.metric), **_counts(leading.direction, contract, leading, of),
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
@@ -216,37 +215,19 @@ def _of(contract: Contract, leading: Contract | Metric) -> dict[str, Any]:
     return {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": leading.metric}
 
 
-def _counts(direction: str, of: dict[str, Any], contract: Contract, leading: Metric) -> dict[str, Any]:
-    """PostgreSQL counts all rows by the index alone, and those that do not stand, or have no rank, from the few that there are of them."""
-    counted = [
-        kept_query.Question(_every, (), of), kept_query.Question(_marked_scores, (), of), kept_query.Question(_of_checks, (), of),
-        kept_query.Question(_without_rank, (), of), kept_query.Question(_marked_scores, (), _of(contract, leading)),
-    ]  # fmt: skip
-    *answers, isolations = kept_query.ask_together([*counted, kept_query.Question(_isolations, (direction, LOOKED_AT), of)])
-    every, marked_here, of_checks, unranked, withdrawn = (sum(count for _, count in rows) for rows in answers)
-    total = every - marked_here - of_checks
+def _counts(direction: str, contract: Contract, leading: Metric, of: dict[str, Any]) -> dict[str, Any]:
+    """Of the rows `of`, and how many scores of the whole board are withdrawn."""
+    board = how_many(**_of(contract, leading))
+    beside = [kept_query.Question(_without_rank, (), of), kept_query.Question(_isolations, (direction, LOOKED_AT), of)]
+    *answers, unranked, isolations = kept_query.ask_together([*board, *beside])
+    standing_now, withdrawn = counts_among(answers)
+    total = len(of["pk"]) if "pk" in of else standing_now
     bare = sum(isolation == Pool.Isolation.NONE for (isolation,) in isolations)
-    return {"total": total, "ranked": total - unranked, "withdrawn": withdrawn, "bare": bare}
-
-
-def _counted(rows: "QuerySet[Evaluation]") -> "QuerySet[Any, Any]":
-    return rows.order_by().values_list("contract").annotate(rows=Count("*"))
-
-
-def _every(**of: Any) -> "QuerySet[Any, Any]":
-    return _counted(Evaluation.objects.filter(**of))
-
-
-def _marked_scores(**of: Any) -> "QuerySet[Any, Any]":
-    return _counted(Evaluation.objects.filter(**of, pk__in=marked("evaluation")))
-
-
-def _of_checks(**of: Any) -> "QuerySet[Any, Any]":
-    return _counted(Evaluation.objects.filter(**of, run__in=check_runs()).exclude(pk__in=marked("evaluation")))
+    return {"total": total, "ranked": total - sum(count for _, count in unranked), "withdrawn": withdrawn, "bare": bare}
 
 
 def _without_rank(**of: Any) -> "QuerySet[Any, Any]":
-    return _counted(standing().filter(**of, value__in=NO_NUMBERS))
+    return counted(rows_of(**of).filter(value__in=NO_NUMBERS))
 
 
 def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
@@ -259,7 +240,7 @@ def _older_scores(contract: Contract, leading: Metric, limit: int) -> list[Score
         return []
     named = {"metric": leading.metric} if leading.metric != contract.metric else {}
     found = kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk, **named)
-    return [_older(row) for row in with_related(found)]
+    return [Score(rank=None, evaluation=row, is_current=False) for row in with_related(found)]
 
 
 def _under_others(limit: int, benchmark: Any, contract: Any, metric: Any = None) -> "QuerySet[Evaluation]":
@@ -270,13 +251,11 @@ def _under_others(limit: int, benchmark: Any, contract: Any, metric: Any = None)
 
 def scores_under(contract: Contract, leading: Contract | Metric | None = None) -> "QuerySet[Evaluation]":
     """Scores of the contract's first metric, or another, measured under this version of it, that rest on nothing withdrawn."""
-    return standing().filter(**_of(contract, leading or contract))
+    return rows_of(**_of(contract, leading or contract))
 
 
 def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metric, view: BoardView) -> "QuerySet[Evaluation]":
     """Rows of `ranked` with their ranks by each column; by mean or median rank where that is asked for, of equal ones the earliest."""
-    if not view.metrics:
-        return ordered
     rows = with_ranks(ordered, contract, view.metrics, view.lower, leading=leading)
     if view.order == BY_SCORE:
         return rows
@@ -294,10 +273,6 @@ def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int =
         others=others,
         ranks=ranks_of(row, columns) if is_ranked and columns else None,
     )
-
-
-def _older(row: Evaluation) -> Score:
-    return Score(rank=None, evaluation=row, is_current=False)
 
 
 def _follower(
