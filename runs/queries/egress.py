@@ -6,21 +6,20 @@ from collections.abc import Collection
 from django.db.models import Q
 
 from runs.models import Run
-from runs.queries.lineage import Node, Way, reached_ends
+from runs.queries.lineage import MOST_WALKED, Node, Way, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from workspaces import kept_query
 from workspaces.models import Dataset, DatasetPiece, DatasetVersion
 
 Egress = Dataset.Egress
-MOST = 1_000_000  # nodes of a walk; what lies beyond nobody knows, so it counts as restricted
 
 
 def runs_that_read(egress: str) -> set[uuid.UUID]:
-    """Runs that have read a dataset of this class, or what was made of one, however far back; every run where that is more than MOST things. Two
-    queries."""
+    """Runs that have read a dataset of this class, or what was made of one, however far back; every run where that is more than MOST_WALKED.
+    Two queries."""
     versions = DatasetVersion.objects.filter(dataset__egress=egress).values_list("pk", flat=True)
-    found = reached_ends([Node(NodeKind.DATASET_VERSION, pk) for pk in versions], Way.DOWN, along=CONTENT, most=MOST)
-    if len(found) > MOST:
+    found = reached_ends([Node(NodeKind.DATASET_VERSION, pk) for pk in versions], Way.DOWN, along=CONTENT, most=MOST_WALKED)
+    if len(found) > MOST_WALKED:
         return set(Run.objects.values_list("pk", flat=True))
     return {uuid.UUID(hex=key) for kind, key in found if kind == NodeKind.RUN}
 
@@ -40,7 +39,7 @@ def strictest_of(versions: Collection[uuid.UUID]) -> str:
 
 def sources_of(dataset: Dataset) -> list[Dataset] | None:
     """Other datasets that its versions, its windows and its waiting pieces were made of, however far back, by slug; None where that is more than
-    MOST things. Its own windows are none of them: they follow it, also where runs that read them add to it."""
+    MOST_WALKED things. Its own windows are none of them: they follow it, also where runs that read them add to it."""
     own = Q(dataset=dataset) | Q(dataset__window_of=dataset)
     starts = [Node(NodeKind.DATASET_VERSION, pk) for pk in DatasetVersion.objects.filter(own).values_list("pk", flat=True)]
     waiting = DatasetPiece.objects.filter(dataset=dataset, window=None)  # no version has them yet
@@ -53,5 +52,5 @@ def sources_of(dataset: Dataset) -> list[Dataset] | None:
 
 
 def _versions_behind(starts: Collection[Node]) -> list[uuid.UUID] | None:
-    found = reached_ends(starts, Way.UP, along=CONTENT, most=MOST)
-    return None if len(found) > MOST else [uuid.UUID(hex=key) for kind, key in found if kind == NodeKind.DATASET_VERSION]
+    found = reached_ends(starts, Way.UP, along=CONTENT, most=MOST_WALKED)
+    return None if len(found) > MOST_WALKED else [uuid.UUID(hex=key) for kind, key in found if kind == NodeKind.DATASET_VERSION]

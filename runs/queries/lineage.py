@@ -14,6 +14,7 @@ from workspaces import scope
 from workspaces.models import DatasetVersion
 
 MOST_NODES = 5_000  # of one walk
+MOST_WALKED = 1_000_000  # of a walk that decides and shows nothing
 
 
 class Way(Enum):

@@ -8,13 +8,12 @@ from django.db.models import Exists, OuterRef, Q
 
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
-from runs.queries.lineage import Node, Way, reached_ends
+from runs.queries.lineage import MOST_WALKED, Node, Way, reached_ends
 from runs.queries.lineage_edges import CONTENT, NodeKind
 from workspaces import ids
 from workspaces.units import number
 
 SHOWN = 20
-MOST_UNDER = 1_000_000  # things that a walk goes through
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,8 @@ class Resting:
 
 
 def what_rests_on(artifacts: Collection[Artifact]) -> list[Resting]:
-    """Everything that rests on any of them; one query for each kind of thing, however many artifacts there are."""
+    """Everything that rests on any of them: one query for each kind of thing, however many artifacts there are, and two more for each of which
+    something promoted was made."""
     keys = {artifact.pk for artifact in artifacts}
     return [found for source in SOURCES for found in source.told(artifacts, keys)] if artifacts else []
 
@@ -124,7 +124,7 @@ def _under_promotions() -> set[uuid.UUID]:
 
 def _artifacts_of(keys: Collection[uuid.UUID], way: Way) -> set[uuid.UUID]:
     starts = [Node(NodeKind.ARTIFACT, key) for key in keys]
-    ends = reached_ends(starts, way, along=CONTENT, most=MOST_UNDER)
+    ends = reached_ends(starts, way, along=CONTENT, most=MOST_WALKED)
     return {uuid.UUID(hex=key) for kind, key in ends if kind == NodeKind.ARTIFACT}
 
 

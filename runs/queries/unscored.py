@@ -30,7 +30,10 @@ class Unscored:
     rows: list[UnscoredRun] = field(default_factory=list)
     total: int = 0
     has_older: bool = False
-    looked_at: int = LOOKED_AT
+
+    @property
+    def looked_at(self) -> int:
+        return LOOKED_AT
 
 
 def unscored(contract: Contract, metric: str = "") -> Unscored:

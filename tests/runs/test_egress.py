@@ -181,7 +181,7 @@ def test_where_more_was_made_than_can_be_looked_at_all_of_it_is_closed(laborator
     with laboratory.opened():
         launch(laboratory, datasets=("closed",))
         other = launch(laboratory)
-        monkeypatch.setattr(egress_queries, "MOST", 1)
+        monkeypatch.setattr(egress_queries, "MOST_WALKED", 1)
         assert other.pk in runs_that_read("restricted")
         assert strictest_read_by(other.pk) == "restricted"
 
@@ -208,7 +208,7 @@ def test_no_dataset_is_set_laxer_than_what_runs_made_it_of(laboratory: Laborator
         with pytest.raises(Refusal, match="Runs made it of free, which is restricted"):
             classify(laboratory, slug, "internal")
     classify(laboratory, "free", "public")
-    monkeypatch.setattr(egress_queries, "MOST", 1)
+    monkeypatch.setattr(egress_queries, "MOST_WALKED", 1)
     with pytest.raises(Refusal, match="more than can be looked at"):
         classify(laboratory, "derived", "public")
     monkeypatch.undo()

@@ -1,7 +1,5 @@
 """Pages and API of promotions: the checklist, the inbox, the address that stays, who may."""
 
-import pytest
-
 from runs.checks.eligibility import CHECKS
 from runs.commands.approval import decide_approval, expire_approval, withdraw_approval
 from runs.commands.promotion import withdraw_promotion
@@ -10,22 +8,14 @@ from tests.factories import make_member
 from tests.factories_pages import HOSTILE, client_of
 from tests.factories_people import bearer, make_token
 from tests.factories_promotions import change_licence, judge, make_candidate, propose
-from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_runs import Laboratory
+from tests.runs.test_promotion import approver, laboratory
 from workspaces.access import Actor
 from workspaces.models import Approval
 
+__all__ = ["approver", "laboratory"]  # the fixtures, by their names
 W = "/workspaces/lab"
 API = f"/api/v1{W}"
-
-
-@pytest.fixture
-def laboratory(db: None) -> Laboratory:
-    return make_laboratory()
-
-
-@pytest.fixture
-def approver(laboratory: Laboratory) -> Actor:
-    return make_member(laboratory.workspace, "approver")
 
 
 def candidate(laboratory: Laboratory, **values: object) -> Artifact:

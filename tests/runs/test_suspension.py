@@ -16,29 +16,20 @@ from runs.models import Artifact, Promotion
 from runs.queries.promotion import told
 from runs.queries.trace import Trace, find_traced, trace_of
 from runs.queries.withdrawal import find_subject
-from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_promotions import add_input, check_overlaps, make_candidate, propose, score_of
 from tests.factories_registry import make_dataset_version
-from tests.factories_runs import Laboratory, make_laboratory
+from tests.factories_runs import Laboratory
+from tests.runs.test_promotion import approver, laboratory
 from workspaces.access import Actor, rights_of
 from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.models import DatasetVersion
 
+__all__ = ["approver", "laboratory"]  # the fixtures, by their names
 W = "/workspaces/lab"
 API = f"/api/v1{W}"
 WHY = "table@1, which it was made of, is contaminated: 1 record of it stands in 1 version held out."
-
-
-@pytest.fixture
-def laboratory(db: None) -> Laboratory:
-    return make_laboratory()
-
-
-@pytest.fixture
-def approver(laboratory: Laboratory) -> Actor:
-    return make_member(laboratory.workspace, "approver")
 
 
 @pytest.fixture
