@@ -4,12 +4,14 @@ import threading
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from runs.commands import egress, growth
 from runs.commands.egress import set_egress
 from tests.factories_runs import Laboratory, drive, launch
 from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_egress import classify, exports, laboratory
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.egress import refuse_shared, tighten
@@ -63,6 +65,26 @@ def test_a_class_set_while_a_run_ends_is_not_made_laxer_by_it(laboratory: Labora
     with laboratory.opened():
         assert DatasetPiece.objects.filter(dataset__slug="grown").exists()
         assert Dataset.objects.find("grown").egress == "restricted"
+
+
+def test_a_window_is_cut_behind_a_withdrawal_that_is_under_way(laboratory: Laboratory) -> None:
+    """It marks what was cut before it, and what is cut after it sees its marks."""
+    said: list[BaseException] = []
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+
+    def cut() -> None:
+        with laboratory.opened():
+            cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+
+    cutter = threading.Thread(target=lambda: said.extend(in_threads(1, cut)))
+    with laboratory.opened(), transaction.atomic():
+        lock_ledger()  # as a withdrawal does
+        cutter.start()
+        until(lambda: not cutter.is_alive() or is_someone_waiting(), "the window is cut, or waits")
+        assert cutter.is_alive()
+    cutter.join(20)
+    assert [type(one) for one in said] == [Refusal], "nothing was waiting"
 
 
 def test_a_window_is_not_set_laxer_than_what_it_was_cut_off_becomes(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:

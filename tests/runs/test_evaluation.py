@@ -6,18 +6,22 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from runs.commands.harvest import evaluate
 from runs.commands.withdrawal import withdraw
 from runs.models import Artifact, Evaluation, Run
+from runs.pools.events import Score
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_user
 from tests.factories_pages import HOSTILE, add_artifact, client_of, copy_runs, score_runs
 from tests.factories_registry import make_agent_version, make_dataset_version, stored
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.access import Actor, Kind
+from workspaces.audit import Draft, command
 from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.member import add_member
 from workspaces.models import Agent, Benchmark, Dataset
+from workspaces.verbs import Verb
 
 HERE = "/workspaces/lab"
 API = "/api/v1/workspaces/lab"
@@ -214,3 +218,22 @@ def test_a_launch_names_no_contract_unless_it_is_asked_for(laboratory: Laborator
         f"{HERE}/runs/launch/", {"benchmark": "accuracy", "agent": "judge", "contract": "77", "act": "launch", "once": "0" * 32}
     )
     assert strange.status_code in (409, 422)
+
+
+@command(Verb.RUN_ENDED, needs=None, by_system=True)
+def report(event: Draft, *, actor: Actor, run: Run, scores: list[Score]) -> dict[str, Any]:
+    """What collecting score lines does, without the run; what its event says of it."""
+    evaluate(event, run, scores, {})
+    return dict(event.details)
+
+
+def test_a_run_has_one_score_of_a_metric_and_says_whose_made_way(laboratory: Laboratory, model: Artifact) -> None:
+    with laboratory.opened():
+        other = add_artifact(actor=laboratory.owner, run=model.run, path="outputs/other.json", content=b"[]")
+        keys = (model.pk.hex, other.pk.hex)
+        run = launch(laboratory, agent="judge", datasets=("unseen",), artifacts=keys)
+        first, last = run.inputs.filter(kind="artifact").order_by("slug").values_list("slug", flat=True)
+        scores = [Score("accuracy", "accuracy", value, None, 9, subject=subject) for value, subject in ((0.9, first), (0.2, last))]
+        details = report(actor=Actor.system(job_id="test"), run=run, scores=scores)
+        kept = Evaluation.objects.get(run=run)
+    assert (kept.value, details["scores_replaced_by_those_of_another_artifact"]) == (0.2, [f"accuracy of {first}"])

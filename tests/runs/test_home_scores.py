@@ -7,7 +7,8 @@ import pytest
 from django.utils import timezone
 
 from runs.commands.approval import decide_approval
-from runs.models import Artifact, Promotion, Run
+from runs.models import Artifact, Evaluation, Promotion, Run
+from runs.queries.home_aim import Aim
 from runs.queries.home_scores import Board, boards, promotable
 from runs.queries.promotion import Told
 from tests.factories import make_member
@@ -16,7 +17,7 @@ from tests.factories_promotions import make_candidate, propose
 from tests.factories_registry import make_benchmark
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Benchmark, Contract
+from workspaces.models import Benchmark, Contract, Objective
 
 NAN = float("nan")
 Scored = list[tuple[float, float | None, bool]]  # value, standard error, is it new
@@ -167,3 +168,10 @@ def test_nothing_is_worth_promoting_where_nothing_leads(laboratory: Laboratory) 
         add_artifact(actor=laboratory.owner, run=run, path="a.model", content=b"x", kind="model")
         assert promotable(boards(day_ago())) == []
     assert "Worth promoting" not in client_of(laboratory.owner).get("/workspaces/lab/").content.decode()
+
+
+def test_what_is_left_to_the_target_is_no_rounding_of_it(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        contract = Contract(direction="maximize", unit="Elo")
+        found = Aim(Objective(target=800), Board(contract, Evaluation(value=794.7087, standard_error=127.5)))
+    assert found.missing == "5.3 Elo"

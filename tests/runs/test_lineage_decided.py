@@ -11,11 +11,12 @@ from runs.commands.approval import decide_approval
 from runs.models import DatasetImport, Decision, Policy, PolicyVersion, Run, Sweep
 from runs.queries.lineage import Lineage, Node, Way, walk
 from runs.queries.lineage_edges import ASKED, CONTENT, DECIDED, NodeKind, Relation
+from runs.queries.lineage_nodes import describe
 from tests.factories import make_member
 from tests.factories_pages import client_of
 from tests.factories_promotions import make_candidate, propose, score_of
 from tests.factories_runs import Laboratory, launch, make_laboratory
-from workspaces.access import Actor
+from workspaces.access import Actor, rights_of
 from workspaces.models import Benchmark, Contract, DatasetVersion
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +49,9 @@ def test_a_promotion_names_what_was_put_forward_who_asked_and_who_decided(labora
         below = walk([Node(K.EVALUATION, score.pk)], Way.DOWN)
         found = walk([node], Way.UP)
         content = walk([Node(K.RUN, artifact.run_id)], Way.DOWN, along=CONTENT)
+        told = describe([request], rights_of(laboratory.owner, laboratory.workspace.pk), "lab")[request]
+    assert approver.user is not None
+    assert told.by == approver.user.label, "who decided, not who asked"
     assert ends(found, node) == {
         (R.INFLUENCED_BY, Node(K.ARTIFACT, artifact.pk), ""),
         (R.INFLUENCED_BY, Node(K.EVALUATION, score.pk), ""),

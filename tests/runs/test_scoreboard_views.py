@@ -12,8 +12,11 @@ from django.test import Client
 
 from runs.charts import intervals
 from runs.commands.run import cancel_run
+from runs.commands.withdrawal import withdraw
+from runs.models import Run
 from runs.queries import scoreboard as boards
-from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard
+from runs.queries.scoreboard import BoardView, Scoreboard, scoreboard, scores_under
+from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
 from tests.factories_people import signed_in
 from tests.factories_registry import make_agent_version
@@ -21,7 +24,7 @@ from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.factories_submissions import finish
 from workspaces.access import Role
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Contract
 
 pytestmark = pytest.mark.django_db
 PAGE = "/workspaces/lab/benchmarks/accuracy/"
@@ -166,6 +169,30 @@ def test_best_of_each_agent_ranks_agents(laboratory: Laboratory, client: Client)
     assert "<bdi>w1</bdi>" not in page
     assert '<a class="chip" href="?rows=best" aria-current="true">Best of each agent</a>' in page
     assert [row["name"] for row in file_of(client, "?rows=best")] == ["w2", "p1", "l1"]
+
+
+def test_one_agent_alone_leads_agents_and_a_page_past_the_end_says_so(laboratory: Laboratory, client: Client) -> None:
+    score(laboratory, "w1", 0.6)
+    score(laboratory, "w2", 0.9)
+    assert "the only agent with a score" in text_of(client, f"{PAGE}?rows=best")
+    past = text_of(client, f"{PAGE}?from=50")
+    assert "The board has 2 scores, and none stands here." in past
+    assert "51 to 50" not in past
+
+
+def test_of_a_board_that_is_withdrawn_nobody_says_that_nothing_was_scored(laboratory: Laboratory, client: Client) -> None:
+    score(laboratory, "one", 0.6)
+    score(laboratory, "two", 0.9)
+    contract = Contract.objects.get()
+    for left, name in ((1, "one"), (0, "two")):
+        subject, label = find_subject("run", Run.objects.get(name=name).public_id)
+        withdraw(actor=laboratory.owner, subject=subject, label=label, reason="wrong data")
+        found = board()
+        assert (found.total, found.ranked, found.withdrawn) == (left, left, 2 - left)
+        assert found.total == scores_under(contract).count(), "counted from both ends"
+    page = text_of(client)
+    assert "rests on what was withdrawn" in page
+    assert "Nothing has been scored" not in page
 
 
 def test_other_metrics_are_columns_of_the_address_and_bounded(laboratory: Laboratory, client: Client) -> None:
