@@ -75,6 +75,15 @@ class BoardOut(Schema):
     would_be_led_by_row: LeadingRowOut | None
 
 
+class CopyOut(Schema):
+    """A dataset version that holds some of the same files; no record leads to it, so it would not be reached."""
+
+    dataset_id: str
+    version: int
+    shared_files: int
+    files: int
+
+
 class RadiusOut(Schema):
     subject: str
     reached: dict[str, int]
@@ -83,6 +92,8 @@ class RadiusOut(Schema):
     promotions: list[str] = Field(
         description="Ids of promotions that stand and would be suspended, in the order of their names; a hundred at most."
     )
+    copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most.")
+    copies_count: int
     fingerprint: str
 
 
@@ -113,6 +124,11 @@ def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_len
             for change in found.boards
         ],
         "promotions": [one.promotion.public_id for one in found.promotions],
+        "copies": [
+            {"dataset_id": copy.version.dataset.public_id, "version": copy.version.number, "shared_files": copy.shared, "files": copy.files}
+            for copy in found.copies.named
+        ],
+        "copies_count": found.copies.count,
         "fingerprint": found.fingerprint,
     }
 

@@ -27,15 +27,15 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         return
     apart = {path: set_apart(path, attempt.number) for _, path in said}  # where it stands if its path was taken before
     rows = Artifact.objects.filter(run=run, path__in=[*apart, *apart.values()]).select_related("blob")
-    kept = {row.path: row.blob for row in rows}
+    kept = {row.path: row for row in rows}
     pieces: dict[str, list[Piece]] = {}
     missed: list[str] = []
     for (name, path), body in said.items():
-        blob = kept.get(apart[path]) or kept.get(path)
-        if blob is None or not blob.bytes:
+        made = kept.get(apart[path]) or kept.get(path)
+        if made is None or not made.blob.bytes:
             missed.append(f"{path[:80]}: no such output, or an empty one")
         else:
-            pieces.setdefault(name, []).append(Piece(path=path, blob=blob, records=_count(body)))
+            pieces.setdefault(name, []).append(Piece(path=path, blob=made.blob, records=_count(body), artifact_id=made.pk))
     live = {name: _live(name) for name in sorted(pieces)}
     missed.extend(f"{name[:80]}: no live dataset of this workspace" for name, dataset in live.items() if dataset is None)
     growing = [(dataset, pieces[name]) for name, dataset in live.items() if dataset is not None]

@@ -53,7 +53,7 @@ def uses_of_artifact(artifact: Artifact) -> ArtifactUses:
     readers = kept_query.rows(Run, inputs__artifact=artifact, related=("agent",), **newest)
     scores = kept_query.rows(Evaluation, subject_artifact=artifact, related=("run", "benchmark", "contract"), **newest)
     pieces = kept_query.rows(
-        DatasetPiece, made_by_run_id=artifact.run_id, blob=artifact.blob_id, related=("dataset", "window"), order_by=("dataset__slug", "number"),
+        DatasetPiece, source_artifact_id=artifact.pk, related=("dataset", "window"), order_by=("dataset__slug", "number"),
         limit=USES_SHOWN,
     )  # fmt: skip
     return ArtifactUses(

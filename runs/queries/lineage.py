@@ -168,7 +168,7 @@ def _edges(along: frozenset[Relation], way: Way) -> str:
     content_alone = along <= CONTENT
     by_kind: dict[NodeKind, list[str]] = {}
     for edge in EDGES:
-        if edge.relation in along and not (edge.is_told and content_alone):
+        if edge.relation in along and not (edge.is_told and content_alone) and not (edge.is_only_down and way == Way.UP):
             by_kind.setdefault(edge.later_kind if way == Way.UP else edge.earlier_kind, []).append(_select(edge, way))
     # OFFSET keeps the edges of a kind together: of a node of another kind PostgreSQL goes by all of them at once.
     return " UNION ALL ".join(

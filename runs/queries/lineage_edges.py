@@ -68,7 +68,8 @@ class Edge:
     """Rows of `model` in which `later` and `earlier` name the two ends, `earlier` also by a column of a row that it names (`contract__holdout_id`).
     `of_windows`: `later` is a window's dataset, whose one version is meant; `only`: a column and what it must say, for anything at all `None`;
     `role`: what the earlier end was in it, where one table says several things of people; `is_told`: what passes along it are words about
-    something, so that a walk along CONTENT alone goes by it."""
+    something, so that a walk along CONTENT alone goes by it; `is_only_down`: a walk to the sources goes by it, since another edge of the same row
+    leads to the same things with less between."""
 
     relation: Relation
     later_kind: NodeKind
@@ -80,6 +81,7 @@ class Edge:
     only: tuple[str, str | None] | None = None
     role: str = ""
     is_told: bool = False
+    is_only_down: bool = False
 
 
 K, R = NodeKind, Relation
@@ -99,6 +101,9 @@ EDGES = (
     Edge(R.GENERATED_BY, K.DATASET_VERSION, K.RUN, DatasetVersion, "id", "made_by_run_id"),
     Edge(R.DERIVED_FROM, K.DATASET_VERSION, K.ARTIFACT, DatasetVersion, "id", "source_artifact_id"),
     Edge(R.GENERATED_BY, K.DATASET_VERSION, K.RUN, DatasetPiece, "window_id", "made_by_run_id", of_windows=True),
+    Edge(
+        R.DERIVED_FROM, K.DATASET_VERSION, K.ARTIFACT, DatasetPiece, "window_id", "source_artifact_id", of_windows=True, is_only_down=True
+    ),
     Edge(R.ATTRIBUTED_TO, K.DATASET_VERSION, K.PERSON, DatasetVersion, "id", "created_by_id"),
     Edge(R.ATTRIBUTED_TO, K.AGENT_VERSION, K.PERSON, AgentVersion, "id", "created_by_id"),
     Edge(R.ASSOCIATED_WITH, K.RUN, K.PERSON, Run, "id", "requested_by_id"),

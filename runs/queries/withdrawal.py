@@ -16,6 +16,7 @@ from runs.queries.lineage_edges import CONTENT, NodeKind
 from runs.queries.promotion import Told, told
 from runs.queries.ranking import FINITE, best_first
 from runs.queries.scoreboard import scores_under
+from runs.queries.withdrawn_content import Copies, copies_of
 from workspaces import kept_query
 from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal
@@ -53,7 +54,8 @@ class BoardChange:
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """Everything that rests on a subject, the subject itself with it. `promotions`: what stands of it, which a withdrawal suspends."""
+    """Everything that rests on a subject, the subject itself with it. `promotions`: what stands of it, which a withdrawal suspends; `copies`:
+    versions with the same files, which it does not reach."""
 
     subject: Node
     label: str
@@ -61,6 +63,7 @@ class Radius:
     at_work: tuple[Run, ...]
     boards: tuple[BoardChange, ...]
     promotions: tuple[Told, ...]
+    copies: Copies
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -108,7 +111,8 @@ def radius(subject: Node, label: str) -> Radius:
     at_work = Run.objects.filter(pk__in=reached.of(NodeKind.RUN), status__in=sorted(ACTIVE)).order_by("-created_at")
     boards = tuple(_boards(reached.of(NodeKind.EVALUATION)))
     promotions = _standing(kept_query.Keys(values=reached.of(NodeKind.ARTIFACT)))
-    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, promotions)
+    copies = copies_of(reached.of(NodeKind.DATASET_VERSION), reached.of(NodeKind.ARTIFACT))
+    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, promotions, copies)
 
 
 def withdrawals() -> "QuerySet[Withdrawal]":
@@ -130,6 +134,15 @@ def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
 def marked_promotions(withdrawal: Withdrawal) -> tuple[Told, ...]:
     """What stands promoted of what a withdrawal has marked: suspended while it holds."""
     return _standing(withdrawal.objects_marked.filter(kind=NodeKind.ARTIFACT).values("object_id"))
+
+
+def copies_now(withdrawal: Withdrawal) -> Copies:
+    """Versions that hold files of what a withdrawal has marked, and are not withdrawn."""
+    marks = withdrawal.objects_marked.filter(kind__in=(NodeKind.DATASET_VERSION, NodeKind.ARTIFACT)).values_list("kind", "object_id")
+    keys: dict[str, list[uuid.UUID]] = {NodeKind.DATASET_VERSION: [], NodeKind.ARTIFACT: []}
+    for kind, pk in marks:
+        keys[kind].append(pk)
+    return copies_of(keys[NodeKind.DATASET_VERSION], keys[NodeKind.ARTIFACT])
 
 
 def _standing(artifacts: Any) -> tuple[Told, ...]:

@@ -12,6 +12,7 @@ from runs.queries.dataset_import import imports_of
 from runs.queries.dataset_use import makers_of, source_artifact_of, uses_of
 from runs.queries.overlap import first_checks_of
 from runs.queries.verdict import verdict_of, verdicts_of
+from runs.queries.withdrawn_content import withdrawn_content
 from workspaces.access import Kind, Permission
 from workspaces.forms.dataset import EgressForm
 from workspaces.models import Dataset, DatasetFile
@@ -48,6 +49,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
     shown = _shown(files, request.GET.get("file", ""))
     makers, makers_count = makers_of(found) if found.window_of_id and sees_runs else ([], 0)
     zone = request.workspace.zone or "UTC"
+    withdrawn_by = withdrawals_on("dataset_version", chosen.pk) if chosen else []
     context = {
         "dataset": found,
         "rows": rows,
@@ -68,7 +70,8 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "uses": uses,
         "use_count": use_count,
         "sees_runs": sees_runs,
-        "withdrawn_by": withdrawals_on("dataset_version", chosen.pk) if chosen else [],
+        "withdrawn_by": withdrawn_by,
+        "withdrawn_content": withdrawn_content(chosen) if chosen and not withdrawn_by else None,
     }
     return render(request, "runs/dataset.html", context)
 

@@ -6,7 +6,7 @@ from django.shortcuts import render
 
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.forms.withdrawal import WithdrawForm
-from runs.queries.withdrawal import Radius, counts_of, find_subject, marked_promotions, marked_runs, radius, withdrawals
+from runs.queries.withdrawal import Radius, copies_now, counts_of, find_subject, marked_promotions, marked_runs, radius, withdrawals
 from workspaces.audit import Refusal
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Withdrawal
@@ -62,8 +62,16 @@ def withdrawal_undo(request: PageRequest, withdrawal: str) -> HttpResponseBase:
 def _withdrawal(request: PageRequest, found: Withdrawal, form: ReasonForm, *, status: int = 200) -> HttpResponseBase:
     context = {"withdrawal": found, "counts": counts_of(found), "runs": marked_runs(found), "form": form}
     context["promotions"] = marked_promotions(found)
+    context["copies"] = copies_now(found) if found.undone_at is None else None
     return render(request, "runs/withdrawal.html", context, status=status)
 
 
 def _shown(found: Radius) -> dict[str, object]:
-    return {"radius": found, "counts": found.counts, "boards": found.boards, "at_work": found.at_work, "promotions": found.promotions}
+    return {
+        "radius": found,
+        "counts": found.counts,
+        "boards": found.boards,
+        "at_work": found.at_work,
+        "promotions": found.promotions,
+        "copies": found.copies,
+    }

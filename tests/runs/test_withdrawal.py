@@ -290,6 +290,23 @@ def test_a_run_or_an_artifact_is_withdrawn_in_the_same_way(laboratory: Laborator
         assert radius(node, label).counts["run"] == 1
 
 
+def test_a_file_that_a_run_added_to_a_dataset_reaches_what_rests_on_its_window(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    with laboratory.opened():
+        before = board_of(laboratory)
+        game = Artifact.objects.get(run=runs["player"], path="game-0.sgf")
+        node, label = find_subject("artifact", game.public_id)
+        window = DatasetVersion.objects.get(dataset__slug="self-play-window-1")
+        assert (
+            set(radius(node, label).reached.distance) - {node}
+            == set(of_window().reached.distance)
+            >= {Node(NodeKind.DATASET_VERSION, window.pk)}
+        )
+        withdrawal = withdraw(actor=laboratory.owner, subject=node, label=label, reason="A bad game.")
+        assert leaders() == [runs["beside"].pk]
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was good.")
+    assert board_of(laboratory) == before
+
+
 def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, runs: dict[str, Run]) -> None:
     client = client_of(laboratory.owner)
     dataset = client.get("/workspaces/lab/datasets/self-play-window-1/").content.decode()

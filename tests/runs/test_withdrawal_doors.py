@@ -11,14 +11,17 @@ from runs.models import Artifact, Run
 from runs.queries.withdrawal import find_subject
 from tests.factories_pages import add_artifact
 from tests.factories_registry import make_dataset_version
-from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory
+from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, make_laboratory
 from tests.runs.attempts import WAITS, let_go
+from tests.runs.story import make_story_laboratory
 from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset
-from workspaces.models import Benchmark, Contract, DatasetVersion, Withdrawal
+from workspaces.commands.live_dataset import cut_window, make_live
+from workspaces.models import Benchmark, Contract, Dataset, DatasetVersion, Withdrawal
 from workspaces.queries.chain import verify_chain
+from workspaces.queries.growth import waiting_of
 from workspaces.queries.registry import current_contract
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,6 +49,25 @@ def test_no_version_is_made_of_an_artifact_that_rests_on_it(laboratory: Laborato
         assert (
             import_artifact(actor=laboratory.owner, dataset=games, artifact=Artifact.objects.get(pk=artifact.pk), role="train").number == 1
         )
+
+
+def test_no_window_is_cut_of_a_file_that_is_withdrawn() -> None:
+    laboratory = make_story_laboratory()
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=Dataset.objects.get(slug="self-play"), window_records=None)
+        run = launch(laboratory, gpu_ms=HOUR)
+    drive(laboratory, run)
+    with laboratory.opened():
+        dataset = Dataset.objects.get(slug="self-play")
+        withdrawal = gone(laboratory, "artifact", Artifact.objects.get(run=run, path="game-0.sgf").public_id)
+        assert waiting_of(dataset) == (2, 1)
+        first = cut_window(actor=laboratory.owner, dataset=dataset)
+        assert [file.path for file in first.versions.get().files.all()] == ["000002-game-1.sgf"]
+        with pytest.raises(Refusal, match="Nothing has been added"):
+            cut_window(actor=laboratory.owner, dataset=dataset)
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good.")
+        second = cut_window(actor=laboratory.owner, dataset=dataset)
+        assert [file.path for file in second.versions.get().files.all()] == ["000001-game-0.sgf"]
 
 
 def test_no_contract_measures_on_it(laboratory: Laboratory) -> None:

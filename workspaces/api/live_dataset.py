@@ -41,6 +41,7 @@ class PieceOut(Schema):
     bytes: int
     records: int
     made_by_run_id: str
+    artifact_id: str | None  # of that run, whose content it is
     window_id: str | None
     created_at: datetime
 
@@ -80,5 +81,6 @@ def _piece(piece: DatasetPiece) -> dict[str, Any]:
     return {
         "id": piece.public_id, "uuid": piece.pk, "number": piece.number, "path": piece.path, "sha256": piece.blob.sha256,
         "bytes": piece.blob.bytes, "records": piece.records, "made_by_run_id": ids.canonical("run", None, piece.made_by_run_id),
+        "artifact_id": ids.canonical("art", None, piece.source_artifact_id) if piece.source_artifact_id else None,
         "window_id": piece.window.public_id if piece.window else None, "created_at": piece.created_at,
     }  # fmt: skip

@@ -136,6 +136,7 @@ class DatasetPiece(Owned):
     blob = owned_key("workspaces.Blob")
     records = models.BigIntegerField()
     made_by_run_id = models.UUIDField()
+    source_artifact_id = models.UUIDField(null=True, blank=True, help_text="the run's artifact whose content it is")
     window = owned_key("workspaces.Dataset", null=True, related_name="window_pieces")
 
     class Meta(Owned.Meta):
@@ -149,6 +150,7 @@ class DatasetPiece(Owned):
         indexes = [
             models.Index(fields=["workspace", "dataset", "window", "number"], name="datasetpiece_waiting"),
             models.Index(fields=["made_by_run_id"], name="datasetpiece_maker"),
+            models.Index(fields=["source_artifact_id"], name="datasetpiece_artifact"),
         ]
 
     @property

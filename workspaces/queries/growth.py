@@ -51,13 +51,14 @@ class Growth:
 
 
 def waiting(dataset: Dataset) -> "QuerySet[DatasetPiece]":
-    """Pieces that wait for a window, in their order; those of runs that are withdrawn do so once that is undone."""
+    """Pieces that wait for a window, in their order; those of runs and artifacts that are withdrawn do so once that is undone."""
     return DatasetPiece.objects.filter(waits(), dataset=dataset).order_by("number")
 
 
 def waits() -> Q:
     """The condition on pieces."""
-    return Q(window=None) & ~Q(made_by_run_id__in=marked("run"))
+    is_withdrawn = Q(made_by_run_id__in=marked("run")) | Q(source_artifact_id__isnull=False, source_artifact_id__in=marked("artifact"))
+    return Q(window=None) & ~is_withdrawn
 
 
 def waiting_of(dataset: Dataset) -> tuple[int, int]:

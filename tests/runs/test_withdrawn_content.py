@@ -1,0 +1,81 @@
+"""Bytes that are withdrawn and brought in again are told by their content, where no record leads to the copy."""
+
+import re
+from html import unescape
+
+import pytest
+
+from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.models import Artifact
+from runs.queries.withdrawal import find_subject
+from runs.queries.withdrawn_content import withdrawn_content
+from tests.factories_pages import add_artifact, client_of
+from tests.factories_registry import TABLE
+from tests.factories_runs import Laboratory, launch, make_laboratory
+from workspaces.commands.blob import receive_file
+from workspaces.commands.dataset import create_dataset, import_dataset_version
+from workspaces.models import DatasetVersion, Withdrawal
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SHARED, OWN = "the same as in what is withdrawn", {"more.csv": b"g\n9\n"}
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    return make_laboratory()
+
+
+def frozen(laboratory: Laboratory, slug: str, files: dict[str, bytes]) -> DatasetVersion:
+    dataset = create_dataset(actor=laboratory.owner, slug=slug)
+    stored = [receive_file(path, [content]) for path, content in files.items()]
+    return import_dataset_version(actor=laboratory.owner, dataset=dataset, role="train", files=stored)
+
+
+def gone(laboratory: Laboratory, kind: str, text: str) -> Withdrawal:
+    node, label = find_subject(kind, text)
+    return withdraw(actor=laboratory.owner, subject=node, label=label, reason="Bad <games>.")
+
+
+def seen(laboratory: Laboratory, path: str) -> str:
+    """The page as it reads, without marks."""
+    answer = client_of(laboratory.owner).get(f"/workspaces/lab/{path}")
+    assert answer.status_code == 200
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", answer.content.decode())))
+
+
+def test_a_copy_is_named_before_and_after(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        table = DatasetVersion.objects.get(dataset__slug="table")
+        copy = frozen(laboratory, "again", {"renamed.csv": TABLE, **OWN})
+        frozen(laboratory, "another", OWN)
+    address = f"withdrawals/new/?kind=dataset_version&id={table.public_id}"
+    assert "again@1 has 1 of its 2 files in common with it" in seen(laboratory, address)
+    assert "another@1" not in seen(laboratory, address)
+    assert SHARED not in seen(laboratory, "datasets/again/")
+    preview = client_of(laboratory.owner).get(
+        "/api/v1/workspaces/lab/withdrawals/preview", {"kind": "dataset_version", "id": table.public_id}
+    )
+    named = [(copy["version"], copy["shared_files"], copy["files"]) for copy in preview.json()["copies"]]
+    assert (named, preview.json()["copies_count"]) == ([(1, 1, 2)], 1)
+    with laboratory.opened():
+        withdrawal = gone(laboratory, "dataset_version", table.public_id)
+    assert f"1 of its 2 files is {SHARED}: table@1 (Bad <games>.)." in seen(laboratory, "datasets/again/")
+    assert "again@1 has 1 of its 2 files in common with it Withdraw" in seen(laboratory, f"withdrawals/{withdrawal.public_id}/")
+    with laboratory.opened():
+        gone(laboratory, "dataset_version", copy.public_id)
+    assert "elsewhere" not in seen(laboratory, f"withdrawals/{withdrawal.public_id}/")  # what is withdrawn already needs no word
+    assert f"Its file is {SHARED}: again@1" in seen(laboratory, "datasets/another/")
+    assert SHARED not in seen(laboratory, "datasets/again/")
+
+
+def test_an_artifact_that_was_uploaded_again_is_known(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        artifact = add_artifact(actor=laboratory.owner, run=launch(laboratory), path="games.csv", content=b"g\n1\n")
+        copy = frozen(laboratory, "games", {"g.csv": b"g\n1\n"})
+        withdrawal = gone(laboratory, "artifact", Artifact.objects.get(pk=artifact.pk).public_id)
+        found = withdrawn_content(copy)
+        assert found is not None and (found.shared, found.files) == (1, 1)
+        assert [(one.label.split(" of ")[0], one.withdrawal) for one in found.originals] == [(artifact.name, withdrawal)]
+        undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="Good.")
+        assert withdrawn_content(copy) is None
