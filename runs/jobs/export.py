@@ -18,7 +18,6 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connection, transaction
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
@@ -37,6 +36,7 @@ from runs.queue import ring
 from workspaces import checkpoint, scope, store
 from workspaces.access import Actor
 from workspaces.audit import Refusal
+from workspaces.instant import one_instant
 from workspaces.models import AuditHead, Dataset, Installation, Workspace
 from workspaces.queries.chain import Broken, seal
 
@@ -105,7 +105,7 @@ def tidy_exports(actor: Actor) -> None:
 
 def _written(export: Export, written: ExportFolder) -> tuple[int, str, dict[str, Any]]:
     workspace = Workspace.objects.get(pk=scope.current_id())
-    with _snapshot():
+    with one_instant():
         closed_runs = runs_that_read(CLOSED)
         found = tables(closed_runs)
         for place, table in enumerate(found, start=1):
@@ -176,15 +176,6 @@ def _copy_blobs(export: Export, written: ExportFolder, workspace: Workspace, cou
             except store.StoreMissing:
                 missing.append(sha256)
     return missing
-
-
-@contextmanager
-def _snapshot() -> Iterator[None]:
-    """Every table as it was in one instant; nothing can be written meanwhile, not even by mistake."""
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from runs.queries.ties import is_ordinal
 from runs.queries.unscored import Unscored, unscored
 from workspaces import kept_query
 from workspaces.contract_metrics import Metric
+from workspaces.instant import one_instant
 from workspaces.models import Benchmark, Contract, Pool
 from workspaces.queries.registry import current_contract
 
@@ -152,8 +153,10 @@ class Scoreboard:
         return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
+@one_instant()
 def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_limit: int = 20, size: int | None = None) -> Scoreboard:
-    """The board as `view` asks for it, `size` scores of it (PAGE where nothing else is said)."""
+    """The board as `view` asks for it, `size` scores of it (PAGE where nothing else is said): counts, leader and rows of one instant, also while
+    scores come in or a withdrawal takes some away."""
     size = PAGE if size is None else size
     view = view or BoardView()
     contract = current_contract(benchmark.pk)

@@ -16,7 +16,6 @@ RAW_SQL = (
     "labsite/health.py",
     "labsite/management/commands/flush.py",  # rows of every table, as the owner
     "labsite/owner.py",  # grants to the serving role
-    "runs/jobs/export.py",  # what isolation a transaction has
     "runs/queries/claim.py",  # an advisory lock
     "runs/jobs/lease.py",  # taken and let go in one statement each
     "runs/migrations/",
@@ -31,6 +30,7 @@ RAW_SQL = (
     "tests/",  # they attack with it
     "workspaces/audit.py",  # what the transaction's triggers are told
     "workspaces/commands/token.py",  # an upsert with a condition, on telemetry of every request
+    "workspaces/instant.py",  # what isolation a transaction has
     "workspaces/kept_query.py",  # what the ORM wrote, sent again
     "workspaces/prepared.py",  # PREPARE and EXECUTE
     "workspaces/kept_write.py",  # what the ORM would write, made once

@@ -41,6 +41,7 @@ from workspaces.commands.invitation import invite
 from workspaces.commands.pool import bind_pool, change_pool
 from workspaces.commands.secret import create_secret, rotate_secret
 from workspaces.commands.token import create_token
+from workspaces.instant import one_instant
 from workspaces.models import AuditEvent, Benchmark, Engine, Pool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -354,7 +355,7 @@ def test_it_expires_and_its_folder_goes(laboratory: Laboratory) -> None:
 
 def test_a_row_is_written_within_bounded_memory(laboratory: Laboratory) -> None:
     """Rows come through a server-side cursor, never all at once."""
-    with laboratory.opened(), job._snapshot():
+    with laboratory.opened(), one_instant():
         table = next(table for table in tables(()) if table.name == "audit_events")
         lines = table.lines(())
         next(lines)
