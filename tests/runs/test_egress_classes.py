@@ -1,13 +1,18 @@
 """Classes of what grows: a live dataset, its windows, and what somebody sets while a run ends."""
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from runs.commands import egress, growth
+from runs.commands.artifact_dataset import import_artifact
 from runs.commands.egress import set_egress
+from runs.models import Artifact
+from tests.factories import make_workspace
 from tests.factories_runs import Laboratory, drive, launch
 from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_egress import classify, exports, laboratory
@@ -16,7 +21,8 @@ from workspaces.audit import Draft, Refusal
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.egress import refuse_shared, tighten
 from workspaces.commands.live_dataset import cut_window, make_live
-from workspaces.models import Dataset, DatasetPiece
+from workspaces.commands.share import grant_share, revoke_share
+from workspaces.models import AuditEvent, Dataset, DatasetPiece, EventPayload
 
 __all__ = ["exports", "laboratory"]  # the fixtures, by their names
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,18 +59,54 @@ def test_a_class_set_while_a_run_ends_is_not_made_laxer_by_it(laboratory: Labora
     with laboratory.opened():
         run = launch(laboratory, datasets=("free",))
 
+    said: list[BaseException] = []
+
     def close() -> None:
         classify(laboratory, "grown", "restricted")
 
-    def set_then_tighten(event: Draft, *given: Any) -> list[Dataset]:
-        assert in_threads(1, close) == []
+    closer = threading.Thread(target=lambda: said.extend(in_threads(1, close)))
+
+    def close_then_tighten(event: Draft, *given: Any) -> list[Dataset]:
+        closer.start()
+        until(lambda: not closer.is_alive() or is_someone_waiting(), "the class is set, or waits for the run's end")
         return tighten(event, *given)
 
-    monkeypatch.setattr(growth, "tighten", set_then_tighten)
+    monkeypatch.setattr(growth, "tighten", close_then_tighten)
     assert drive(laboratory, run).status == "succeeded"
+    closer.join(20)
+    assert (closer.is_alive(), said) == (False, [])
     with laboratory.opened():
         assert DatasetPiece.objects.filter(dataset__slug="grown").exists()
         assert Dataset.objects.find("grown").egress == "restricted"
+
+
+def test_what_runs_made_of_it_before_is_closed_with_it(laboratory: Laboratory) -> None:
+    """Grown, cut, frozen from an artifact, and what was made of these in turn; what has nothing of it stays as it was."""
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        reader = launch(laboratory, datasets=(window.slug,))
+    assert drive(laboratory, reader).status == "succeeded"
+    with laboratory.opened():
+        derived = create_dataset(actor=laboratory.owner, slug="derived")
+        import_artifact(actor=laboratory.owner, dataset=derived, artifact=Artifact.objects.get(run=reader, path="copy.txt"), role="train")
+        other, _ = make_workspace("other")
+        tomorrow = timezone.now() + timedelta(days=1)
+        share: dict[str, Any] = {"object_type": "dataset", "to_workspace": other, "expires_at": tomorrow, "reason": "to read"}
+        grant = grant_share(actor=laboratory.owner, object_id="derived", **share)
+        with pytest.raises(Refusal, match="derived is shared with Other; end that share first"):
+            set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("closed"), egress="restricted", reason="x")
+        revoke_share(actor=laboratory.owner, grant=grant, reason="over")
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        classes = dict(Dataset.objects.values_list("slug", "egress"))
+        closed = {"closed", "grown", window.slug, "derived"}
+        assert {slug for slug, egress in classes.items() if egress == "restricted"} == closed
+        details = EventPayload.objects.get(event=AuditEvent.objects.latest("sequence")).body["details"]
+        assert (sorted(details["closed"]), details["closed_count"]) == (sorted(closed - {"closed"}), 3)
 
 
 def test_a_window_is_cut_behind_a_withdrawal_that_is_under_way(laboratory: Laboratory) -> None:

@@ -31,7 +31,7 @@ def lock_with_windows(keys: Iterable[uuid.UUID]) -> list[Dataset]:
     by key, then windows by key. A second query, since a window may have been cut while the first one waited."""
     rows = Dataset.objects.select_for_update(no_key=True, of=("self",))
     datasets = list(rows.filter(pk__in=list(keys)).order_by("pk"))
-    return datasets + list(rows.filter(window_of__in=datasets).order_by("pk"))
+    return datasets + list(rows.filter(window_of__in=datasets).exclude(pk__in=[row.pk for row in datasets]).order_by("pk"))
 
 
 def refuse_shared(*datasets: Dataset) -> None:

@@ -52,7 +52,7 @@ class EgressForm(forms.Form):
         label="What may leave the workspace",
         choices=Dataset.Egress.choices,
         widget=forms.RadioSelect,
-        help_text="For exports and shares. What runs make of it is of its class, too. Members read it here as before.",
+        help_text="For exports and shares. What runs made of it, or will make, becomes as strict. Members read it here as before.",
     )
     reason = why()
 
