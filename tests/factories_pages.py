@@ -49,9 +49,10 @@ def client_of(actor: Actor) -> Client:
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
 def copy_runs(
-    event: Draft, /, *, actor: Actor, pattern: Run, count: int, statuses: Sequence[str] = ("succeeded",), **values: Any
-) -> list[Run]:
-    """`count` rows like `pattern`, an hour apart into the past, ended where their status is an end."""
+    event: Draft, /, *, actor: Actor, pattern: Run, count: int, statuses: Sequence[str] = ("succeeded",),
+    each: Sequence[dict[str, Any]] = (), **values: Any,
+) -> list[Run]:  # fmt: skip
+    """`count` rows like `pattern`, an hour apart into the past, ended where their status is an end; `each`: values of each by its place."""
     now, first = timezone.now(), (Run.objects.order_by("-number").values_list("number", flat=True).first() or 0) + 1
     fields = {
         field.attname: getattr(pattern, field.attname) for field in Run._meta.concrete_fields if field.name not in ("id", "created_at")
@@ -62,6 +63,7 @@ def copy_runs(
         run = Run(
             **fields
             | values
+            | (each[index] if each else {})
             | {"id": ids.uuid7(), "number": first + index, "name": values.get("name") or f"run-{first + index:05d}", "status": status}
         )
         run.created_at = now - timedelta(hours=index)
