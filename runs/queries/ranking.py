@@ -16,7 +16,6 @@ from django.db.models.functions import RowNumber
 from runs.admission import EVALUATE
 from runs.models import Evaluation
 from runs.queries.standing import standing
-from runs.queries.ties import place, sharing
 from workspaces import kept_query
 from workspaces.kept_query import Keys
 from workspaces.models import Contract
@@ -38,17 +37,17 @@ def page_of(direction: str, *, ordinal: bool, ranked: int, total: int, start: in
     ahead, shared = start, dict[float, int]()
     if numbers and not ordinal:
         ends = {*([numbers[0].value] if start else ()), *([numbers[-1].value] if len(numbers) == size else ())}
-        shared = Counter(row.value for row in numbers) | _sharing(ends, **of)
+        shared = Counter(row.value for row in numbers) | shared_by(ends, **of)
         ahead = _better(direction, numbers[0].value, **of).count() if start else 0
     for at, row in enumerate(numbers):
         if ordinal or (at and row.value != numbers[at - 1].value):
             ahead = start + at
-        _mark(row, is_unranked=0, place=ahead + 1, sharing=shared.get(row.value, 1))
+        mark(row, is_unranked=0, place=ahead + 1, sharing=shared.get(row.value, 1))
     if total == ranked or len(numbers) == size:
         return numbers
     first = max(0, start - ranked)
     others = _no_numbers(direction, **of)[first : first + size - len(numbers)]
-    return [*numbers, *(_mark(row, is_unranked=1, place=None, sharing=1) for row in others)]
+    return [*numbers, *(mark(row, is_unranked=1, place=None, sharing=1) for row in others)]
 
 
 def _numbers(direction: str, size: int, start: int = 0, **of: Any) -> "QuerySet[Evaluation]":
@@ -59,7 +58,8 @@ def _no_numbers(direction: str, **of: Any) -> "QuerySet[Evaluation]":
     return rows_of(**of).filter(value__in=NO_NUMBERS).order_by(*best_first(direction))
 
 
-def _sharing(values: Collection[float], **of: Any) -> Counter[float]:
+def shared_by(values: Collection[float], **of: Any) -> Counter[float]:
+    """How many of the rows have each of these values."""
     found = kept_query.ask(_with_values, values=[*values], **of) if values else ()
     return Counter(dict(found))
 
@@ -74,7 +74,7 @@ def _better(direction: str, value: float, **of: Any) -> "QuerySet[Evaluation]":
     return rows.filter(value__gt=value) if direction == Contract.Direction.MAXIMIZE else rows.filter(value__lt=value)
 
 
-def _mark(row: Evaluation, **values: int | None) -> Evaluation:
+def mark(row: Evaluation, **values: int | None) -> Evaluation:
     vars(row).update(values)
     return row
 
@@ -83,13 +83,6 @@ def best_first(direction: str) -> tuple[OrderBy, str, str]:
     """The order in which scores lead: by value, of equal ones the earliest."""
     value = F("value")
     return (value.desc() if direction == Contract.Direction.MAXIMIZE else value.asc(), "created_at", "pk")
-
-
-def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = False) -> "QuerySet[Evaluation]":
-    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share unless `ordinal`, and `sharing`, how many do."""
-    by_value, *ties = best_first(direction)
-    rows = _marked(rows).annotate(place=place(ordinal, ["is_unranked", by_value], ties), sharing=sharing(ordinal, ["is_unranked", "value"]))
-    return rows.order_by("is_unranked", by_value, *ties)
 
 
 def best_keys(direction: str, **of: Any) -> list[UUID]:

@@ -15,8 +15,8 @@ from django.db.models import F, QuerySet
 
 from runs.admission import EVALUATE
 from runs.models import Artifact, Evaluation, Run
-from runs.queries.mean_rank import Ranks, by_mean, by_median, ranks_of, with_ranks
-from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys, page_of, ranked, rows_of
+from runs.queries.mean_rank import Columns, Ranks, page_by_ranks, ranks_beside
+from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys, page_of, rows_of
 from runs.queries.reported import reported
 from runs.queries.score_rows import with_related
 from runs.queries.seed_board import SeedBoard, seed_board
@@ -179,13 +179,9 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
         return replace(known, over_seeds=together, older=_older_scores(contract, leading, older_limit))
     ordinal = is_ordinal(contract)
     places: dict[str, Any] = {"ordinal": ordinal, "ranked": known.ranked, "total": known.total, **of}
-    if view.metrics:
-        asked = _as_asked(ranked(rows, leading.direction, ordinal=ordinal), contract, leading, view)
-        page = with_related(asked[view.start : view.start + size])
-    else:
-        page = with_related(page_of(leading.direction, start=view.start, size=size, **places))
+    page, ranks = _page(leading, Columns(contract, view.metrics, view.lower), view, size, **places)
     others = _others(contract, columns, page)
-    scores = [_score(row, others.get(row.pk, ()), columns=len(view.metrics)) for row in page]
+    scores = [_score(row, others.get(row.pk, ()), ranks.get(row.pk)) for row in page]
     if not view.start and view.order == BY_SCORE:
         top = scores[0] if scores else None
     else:
@@ -257,16 +253,19 @@ def scores_under(contract: Contract, leading: Contract | Metric | None = None) -
     return rows_of(**_of(contract, leading or contract))
 
 
-def _as_asked(ordered: "QuerySet[Evaluation]", contract: Contract, leading: Metric, view: BoardView) -> "QuerySet[Evaluation]":
-    """Rows of `ranked` with their ranks by each column; by mean or median rank where that is asked for, of equal ones the earliest."""
-    rows = with_ranks(ordered, contract, view.metrics, view.lower, leading=leading)
-    if view.order == BY_SCORE:
-        return rows
-    by = by_mean if view.order == BY_MEAN else by_median
-    return rows.annotate(ranks_together=by(len(view.metrics))).order_by("is_unranked", "ranks_together", "created_at", "pk")
+def _page(
+    leading: Metric, beside: Columns, view: BoardView, size: int, *, ordinal: bool, ranked: int, total: int, **of: Any
+) -> tuple[list[Evaluation], dict[uuid.UUID, Ranks]]:
+    """Rows in the order asked for, with the ranks by each column of those that have one."""
+    if view.order != BY_SCORE:
+        by_median = view.order == BY_MEDIAN
+        page, ranks = page_by_ranks(leading, beside, by_median=by_median, ordinal=ordinal, ranked=ranked, start=view.start, size=size, **of)
+        return with_related(page), ranks
+    page = page_of(leading.direction, ordinal=ordinal, ranked=ranked, total=total, start=view.start, size=size, **of)
+    return with_related(page), ranks_beside(page, beside, **of) if beside.metrics else {}
 
 
-def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int = 0) -> Score:
+def _score(row: Evaluation, others: tuple[Measured, ...] = (), ranks: Ranks | None = None) -> Score:
     is_ranked = not getattr(row, "is_unranked")
     return Score(
         rank=getattr(row, "place") if is_ranked else None,
@@ -274,7 +273,7 @@ def _score(row: Evaluation, others: tuple[Measured, ...] = (), *, columns: int =
         is_current=True,
         sharing=getattr(row, "sharing") if is_ranked else 1,
         others=others,
-        ranks=ranks_of(row, columns) if is_ranked and columns else None,
+        ranks=ranks,
     )
 
 

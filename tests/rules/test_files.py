@@ -21,6 +21,7 @@ RAW_SQL = (
     "runs/migrations/",
     "runs/queries/lineage.py",  # a walk over edges of many tables, in one statement
     "runs/queries/lineage_whole.py",  # all edges of the lineage, by server-side cursors
+    "runs/queries/mean_rank.py",  # values of a whole board in sorted arrays
     "runs/queries/metric.py",  # arrays of points thinned where they lie
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/reported.py",  # a loose walk along an index

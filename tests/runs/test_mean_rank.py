@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from runs.models import Evaluation
 from runs.queries import scoreboard as boards
-from runs.queries.mean_rank import by_median, with_ranks
-from runs.queries.ranking import ranked
 from runs.queries.scoreboard import scores_under
 from tests.factories import make_member
+from tests.factories_pages import add_artifact, add_check, copy_runs, score_runs
 from tests.factories_people import signed_in
-from tests.factories_runs import Laboratory
+from tests.factories_runs import Laboratory, launch
+from tests.runs.slow_boards import ranked, with_ranks
 from tests.runs.test_scoreboard_views import PAGE, board, client, file_of, laboratory, score, text_of
 from workspaces.access import Role
 from workspaces.commands.benchmark import publish_contract
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
 
 __all__ = ["client", "laboratory"]
@@ -119,16 +120,70 @@ def test_ranks_are_among_the_best_of_each_agent_where_these_are_shown(laboratory
 
 @pytest.mark.parametrize("columns", range(1, 5))
 def test_the_median_of_up_to_five_is_the_median(laboratory: Laboratory, columns: int) -> None:
-    metrics = [f"m{number}" for number in range(columns)]
+    metrics = tuple(f"m{number}" for number in range(columns))
     orders = itertools.islice(itertools.cycle(itertools.permutations(range(6))), 0, 6 * 97, 97)
     for number, order in enumerate(orders):
         score(laboratory, f"run-{number}", float(number), others={metric: float(order[at]) for at, metric in enumerate(metrics)})
-    contract = current_contract(Benchmark.objects.get().pk)
-    assert contract is not None
-    rows = with_ranks(ranked(scores_under(contract), contract.direction), contract, metrics).annotate(twice=by_median(columns))
-    found = [(getattr(row, "twice"), [getattr(row, f"rank_{at}") for at in range(columns + 1)]) for row in rows]
+    found = [row.ranks for row in board(metrics=metrics, order="median").scores]
     assert len(found) == Evaluation.objects.filter(metric="accuracy").count() == 6
-    assert [twice for twice, _ in found] == [2 * statistics.median(of) for _, of in found]
+    medians = [statistics.median(ranks.of) for ranks in found if ranks]
+    assert medians == sorted(medians)
+    assert len({ranks.of for ranks in found if ranks}) == 6
+
+
+VALUES = (0.5, 0.5, 0.7, math.nan, -0.0, 0.0, math.inf, 0.7, -math.inf, 1e300, 5e-324, -1e300, 0.5)
+
+
+def fill(laboratory: Laboratory) -> None:
+    """Ties, what is no number, what is missing, columns of another artifact than the score's, what a check has measured, and times that are equal."""
+    runs = copy_runs(actor=laboratory.owner, pattern=launch(laboratory), count=39, contract_id=newest().pk)
+    made = [add_artifact(actor=laboratory.owner, run=run, path="a", content=b"a") for run in runs[:12]]
+    moment = timezone.now()
+    for metric, step in (("accuracy", 1), ("m", 3), ("n", 7), ("o", 5), ("p", 11)):
+        for place, run in enumerate(runs):
+            if metric != "accuracy" and (place * step) % 4 == 1:
+                continue
+            subject = None
+            if place < len(made):
+                subject = {"accuracy": made[place] if place % 5 else None, "m": made[place], "n": None}.get(metric, made[place - 1])
+            value = VALUES[(place * step) % len(VALUES)]
+            score_runs(actor=laboratory.owner, scores={run: (value, None)}, metric=metric, subject_artifact=subject, created_at=moment)
+    add_check(actor=laboratory.owner, evaluation=Evaluation.objects.filter(run=runs[20], metric="accuracy").get(), words="moved")
+
+
+def newest() -> Contract:
+    found = current_contract(Benchmark.objects.get().pk)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("tie_rule", Contract.TieRule.values)
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_pages_cut_anywhere_are_those_of_the_whole_board_ranked_row_by_row(laboratory: Laboratory, direction: str, tie_rule: str) -> None:
+    publish_contract(
+        actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction=direction, tie_rule=tie_rule, terms="again"
+    )
+    fill(laboratory)
+    contract, ordinal = newest(), tie_rule == Contract.TieRule.EARLIER_FIRST
+    everything = ranked(scores_under(contract), direction, ordinal=ordinal)
+    for metrics, lower in ((("m",), ()), (("m", "n"), ("n",)), (("m", "n", "o"), ("m",)), (("m", "n", "o", "p"), ("o", "p"))):
+        rows = list(with_ranks(everything, contract, contract.primary, metrics, lower))
+        assert len(rows) == 38
+        of = {row.pk: tuple(getattr(row, f"rank_{at}") for at in range(len(metrics) + 1)) for row in rows}
+        for order, middle in (("score", None), ("mean", statistics.mean), ("median", statistics.median)):
+            if middle is not None:
+                rows.sort(key=lambda row: (getattr(row, "is_unranked"), middle(of[row.pk]), row.created_at, row.pk))
+            expected = [
+                (row.pk, getattr(row, "place"), getattr(row, "sharing"), of[row.pk])
+                if not getattr(row, "is_unranked")
+                else (row.pk, None, 1, None)
+                for row in rows
+            ]
+            for start, size in ((0, 50), (0, 7), (7, 9), (20, 11), (29, 3), (30, 30), (38, 5)):
+                view = boards.BoardView(metrics=metrics, lower=lower, order=order, start=start)
+                shown = boards.scoreboard(Benchmark.objects.get(), view, size=size).scores
+                found = [(row.evaluation.pk, row.rank, row.sharing, row.ranks and row.ranks.of) for row in shown]
+                assert found == expected[start : start + size], (metrics, order, start, size)
 
 
 def test_without_columns_there_is_no_mean_rank_and_nothing_to_order_by(laboratory: Laboratory, client: Client) -> None:

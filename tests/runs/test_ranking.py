@@ -11,11 +11,12 @@ from django.test import Client
 from runs.commands.run import cancel_run
 from runs.queries import scoreboard as boards
 from runs.queries import unscored as without_score
-from runs.queries.ranking import page_of, ranked, rows_of
+from runs.queries.ranking import page_of, rows_of
 from runs.queries.scoreboard import scoreboard
 from runs.queries.unscored import unscored
 from tests.factories_pages import copy_runs, score_runs
 from tests.factories_runs import Laboratory, launch, make_laboratory
+from tests.runs.slow_boards import ranked
 from workspaces.models import Benchmark, Contract
 
 pytestmark = pytest.mark.django_db

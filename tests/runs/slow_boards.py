@@ -1,0 +1,45 @@
+"""Scoreboards as their rules say it, row by row, however long that takes: what the fast answers are held against."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Case, F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
+from django.db.models.functions import Rank
+
+from runs.models import Evaluation
+from runs.queries.ranking import FINITE, best_first
+from runs.queries.standing import standing
+from runs.queries.ties import is_ordinal, place, sharing
+from workspaces.contract_metrics import Metric
+from workspaces.models import Contract
+
+
+def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = False) -> "QuerySet[Evaluation]":
+    """The rows in their order, each with `is_unranked` (0 or 1), `place`, which ties share unless `ordinal`, and `sharing`, how many do."""
+    by_value, *ties = best_first(direction)
+    rows = rows.annotate(is_unranked=Case(When(FINITE, then=Value(0)), default=Value(1), output_field=IntegerField()))
+    rows = rows.annotate(place=place(ordinal, ["is_unranked", by_value], ties), sharing=sharing(ordinal, ["is_unranked", "value"]))
+    return rows.order_by("is_unranked", by_value, *ties)
+
+
+def with_ranks(
+    rows: "QuerySet[Evaluation]", contract: Contract, leading: Metric, metrics: Sequence[str], lower: Sequence[str] = ()
+) -> "QuerySet[Evaluation]":
+    """The rows of `ranked`, each with `rank_0` by its score and `rank_1`… by `metrics`, of which each row looks for its own value."""
+    ranks: dict[str, Any] = {}
+    for number, metric in enumerate(metrics, start=1):
+        of_the_same = Q(subject_artifact=OuterRef("subject_artifact")) | Q(subject_artifact=None)
+        of = {"benchmark": contract.benchmark_id, "contract": contract, "metric": metric}
+        reported = standing().filter(of_the_same, FINITE, **of, run=OuterRef("run")).values("value")
+        found = Case(When(Q(is_unranked=0), then=Subquery(reported)), default=None, output_field=FloatField())
+        rows = rows.annotate(**{f"value_{number}": found})
+        ranks[f"rank_{number}"] = _rank(F(f"value_{number}"), falls=metric not in lower)
+    finite = Case(When(is_unranked=0, then=F("value")), default=None, output_field=FloatField())
+    by_score = finite.asc(nulls_last=True) if leading.is_lower_better else finite.desc(nulls_last=True)
+    ranks["rank_0"] = place(is_ordinal(contract), [by_score], [F("created_at").asc(), F("pk").asc()])
+    return rows.annotate(**ranks)
+
+
+def _rank(value: F, *, falls: bool) -> Window:
+    order = value.desc(nulls_last=True) if falls else value.asc(nulls_last=True)
+    return Window(Rank(), order_by=[order], output_field=IntegerField())
