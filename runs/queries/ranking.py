@@ -18,11 +18,12 @@ from runs.models import Evaluation
 from runs.queries.standing import standing
 from workspaces import kept_query
 from workspaces.kept_query import Keys
-from workspaces.models import Contract
+from workspaces.models import Agent, Contract
 
 FINITE = Q(value__gt=-math.inf, value__lt=math.inf)  # PostgreSQL sorts NaN above infinity
 NO_NUMBERS = (math.nan, math.inf, -math.inf)
 PAGE = 50  # scores of one page
+LOOKED_AT = 1_000  # of the best, among which the best of each agent are looked for first
 
 
 def rows_of(**of: Any) -> "QuerySet[Evaluation]":
@@ -86,14 +87,33 @@ def best_first(direction: str) -> tuple[OrderBy, str, str]:
 
 
 def best_keys(direction: str, **of: Any) -> list[UUID]:
-    """Keys of the best score of each agent among those that `rows_of` has; an evaluation counts for the agent that made what it measured."""
+    """Keys of the best score of each agent among those that `rows_of` has; an evaluation counts for the agent that made what it measured.
+
+    Most agents have one among the best of the whole board; whose runs are not found there are looked for by the agent. Up to five queries.
+    """
+    leading = _credited(rows_of(**of).filter(FINITE)).order_by(*best_first(direction)).values_list("credited", "pk")[:LOOKED_AT]
+    best: dict[UUID, UUID] = {}
+    for agent, key in leading:
+        best.setdefault(agent, key)
+    others = Keys(values=list(Agent.objects.exclude(pk__in=best).values_list("pk", flat=True)))
+    if not others.value:
+        return [*best.values()]
+    own, measured = rows_of(**of).filter(run__agent=others), rows_of(**of).filter(subject_artifact__run__agent=others)
+    found = [key for rows in (own, measured) for key in _best_of(_credited(rows).filter(credited=others), direction)]
+    return [*best.values(), *(_best_of(_credited(rows_of(**of | {"pk": found})), direction) if found else ())]
+
+
+def _credited(rows: "QuerySet[Evaluation]") -> "QuerySet[Any, Any]":
     measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
-    credited = Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
+    return rows.annotate(
+        credited=Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
+    )
+
+
+def _best_of(credited: "QuerySet[Any, Any]", direction: str) -> "QuerySet[Any, UUID]":
     order: list[OrderBy | str] = ["is_unranked", *best_first(direction)]
-    numbered = _marked(rows_of(**of)).annotate(credited=credited).annotate(
-        nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order)
-    )  # fmt: skip
-    return list(numbered.filter(nth=1).values_list("pk", flat=True))
+    numbered = _marked(credited).annotate(nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order))
+    return numbered.filter(nth=1).values_list("pk", flat=True)
 
 
 def _marked(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":

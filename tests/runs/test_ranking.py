@@ -4,17 +4,20 @@ import math
 import random
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from runs.commands.run import cancel_run
+from runs.queries import ranking
 from runs.queries import scoreboard as boards
 from runs.queries import unscored as without_score
 from runs.queries.ranking import page_of, rows_of
 from runs.queries.scoreboard import scoreboard
 from runs.queries.unscored import unscored
-from tests.factories_pages import copy_runs, score_runs
+from tests.factories_pages import add_artifact, copy_runs, score_runs
+from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.runs.slow_boards import ranked
 from workspaces.models import Benchmark, Contract
@@ -54,6 +57,36 @@ def test_a_page_has_the_ranks_of_the_whole(laboratory: Laboratory, seed: int) ->
                 assert getattr(row, "is_unranked") == getattr(other, "is_unranked")
                 if not getattr(other, "is_unranked"):
                     assert [getattr(row, name) for name in marks] == [getattr(other, name) for name in marks]
+
+
+@pytest.mark.parametrize("looked_at", [1, 4, 1000])
+def test_the_best_of_each_agent_is_found_wherever_it_stands(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    """Far down the board, among what is no number, and what another agent's run has measured; an agent without a score has none."""
+    monkeypatch.setattr(ranking, "LOOKED_AT", looked_at)
+    pattern, owner = launch(laboratory), laboratory.owner
+    versions = [make_agent_version(owner, f"agent-{number}") for number in range(6)]
+    made = {}
+    for number, values in enumerate([(0.9, 0.8, 0.9, 0.7), (0.2, 0.3), (math.nan, math.inf), (0.5, math.nan), (0.1,)]):
+        agent: dict[str, Any] = {"agent_id": versions[number].agent_id, "agent_version_id": versions[number].pk}
+        runs = copy_runs(actor=owner, pattern=pattern, count=len(values), **agent)
+        made[number] = runs[0]
+        score_runs(actor=owner, scores={run: (value, None) for run, value in zip(runs, values, strict=True)})
+    judges = copy_runs(actor=owner, pattern=made[4], count=3, kind="evaluate")
+    for judge, of_agent, value in zip(judges, (1, 4, 2), (0.95, 0.3, -math.inf), strict=True):
+        artifact = add_artifact(actor=owner, run=made[of_agent], path=judge.name, content=b"a")
+        score_runs(actor=owner, scores={judge: (value, None)}, subject_artifact=artifact)
+    contract = Contract.objects.get()
+    of = {"benchmark": contract.benchmark_id, "contract": contract.pk, "metric": "accuracy"}
+    for direction in Contract.Direction.values:
+        best: dict[object, object] = {}
+        for row in ranked(rows_of(**of), direction).select_related("run", "subject_artifact__run"):
+            is_measured = row.run.kind == "evaluate" and row.subject_artifact is not None
+            best.setdefault(row.subject_artifact.run.agent_id if is_measured else row.run.agent_id, row.pk)
+        assert len(best) == 5
+        assert set(ranking.best_keys(direction, **of)) == set(best.values())
+        assert len(ranking.best_keys(direction, **of)) == 5
 
 
 def test_how_runs_were_isolated_is_asked_of_the_first(laboratory: Laboratory, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
