@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet
 
 from runs.models import Artifact, Evaluation, Promotion
-from runs.queries.home_seeds import SeedLead, seed_lead
+from runs.queries.home_seeds import SeedLead, seed_lead, seed_leads
 from runs.queries.promotion import Told, told
 from runs.queries.ranking import FINITE
 from runs.queries.standing import standing
@@ -68,7 +68,7 @@ def gain(leader: Evaluation | SeedLead, before: Evaluation | SeedLead) -> str:
 
 def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
     """Benchmarks that have scores under their current contract, the one with the newest score first; before all the benchmark `first`, scored
-    or not. Three queries however many there are, and two to four more for each whose contract ranks over seeds."""
+    or not. Three queries however many there are, and three to five more for each whose contract ranks over seeds."""
     tallies = {row["contract"]: row for row in kept_query.ask(_tallies, since=since)}
     if not tallies and first is None:
         return []
@@ -80,12 +80,19 @@ def boards(since: datetime, *, first: uuid.UUID | None = None) -> list[Board]:
         tally = tallies.get(contract.pk, {"total": 0, "fresh": 0})
         total, fresh = int(tally["total"]), int(tally["fresh"])
         if contract.over_seeds:
-            row = seed_lead(contract) if total else None
-            found.append(Board(contract, row, seed_lead(contract, until=since) if fresh and total > fresh else row, total, fresh))
+            found.append(Board(contract, *_rows(contract, since, total, fresh), total, fresh))
         else:
             found.append(Board(contract, leaders.get((contract.pk, now)), leaders.get((contract.pk, before)), total, fresh))
     places = {key: place for place, key in enumerate(tallies)}
     return sorted(found, key=lambda board: (board.contract.benchmark_id != first, places.get(board.contract.pk, 0)))
+
+
+def _rows(contract: Contract, since: datetime, total: int, fresh: int) -> tuple[SeedLead | None, SeedLead | None]:
+    """The row that leads, and the one that led at `since`."""
+    if fresh and total > fresh:
+        return seed_leads(contract, since)
+    row = seed_lead(contract) if total else None
+    return row, row
 
 
 def _contracts(scored: Any, first: Any = None) -> "QuerySet[Contract]":

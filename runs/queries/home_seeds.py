@@ -9,7 +9,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import DenseRank, TruncHour
 
 from runs.models import Evaluation
-from runs.queries.seed_board import ALIKE, SeedRow, every_score, seed_board
+from runs.queries.seed_board import ALIKE, SeedRow, every_score, leaders
 from runs.queries.standing import standing
 from runs.seed_intervals import MEAN, Interval, can_be_summed
 from workspaces.canonical import canonical
@@ -47,25 +47,34 @@ class SeedLead:
         return self.row.score.count
 
 
-def seed_lead(contract: Contract, *, until: datetime | None = None) -> SeedLead | None:
-    """Who leads, or led by the scores that were there at `until`; None where no row has a rank. Two queries."""
-    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric)
-    if until is not None:
-        scores = scores.filter(created_at__lte=until)
-    return lead_of(scores, contract)
+def seed_lead(contract: Contract) -> SeedLead | None:
+    """Who leads; None where no row has a rank. Three queries."""
+    return lead_of(_scores(contract), contract)
+
+
+def seed_leads(contract: Contract, until: datetime) -> tuple[SeedLead | None, SeedLead | None]:
+    """Who leads, and who led by the scores that were there at `until`. Five queries, of which one reads them all."""
+    now, before = leaders(_scores(contract), contract, until=[until])
+    return _lead(contract, now), _lead(contract, before)
 
 
 def lead_of(scores: "QuerySet[Evaluation]", contract: Contract) -> SeedLead | None:
-    """Who would lead, were these all the scores of the contract's first metric. Two queries."""
-    leader = seed_board(scores, contract, contract.primary, (), start=0, size=1).leader
-    return None if leader is None else SeedLead(contract.over_seeds, leader)
+    """Who would lead, were these all the scores of the contract's first metric. Three queries."""
+    return _lead(contract, leaders(scores, contract)[0])
+
+
+def _lead(contract: Contract, row: SeedRow | None) -> SeedLead | None:
+    return None if row is None else SeedLead(contract.over_seeds, row)
+
+
+def _scores(contract: Contract) -> "QuerySet[Evaluation]":
+    return standing().filter(benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric)
 
 
 def seed_trend(contract: Contract, points: int) -> list[float]:
     """The leading value as it stood hour after hour, the last `points` of them; it falls where a row's next seed is worse. Hours in which no row
     had a rank are left out; [] beyond TREND_SCORES scores."""
-    scores = standing().filter(benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric)
-    timed = every_score(scores).annotate(
+    timed = every_score(_scores(contract)).annotate(
         row=Window(DenseRank(), order_by=[F(name) for name in ALIKE]), hour=TruncHour("created_at", tzinfo=UTC)
     )  # fmt: skip
     told = timed.order_by("created_at", "pk").values_list("hour", "row", "maker", "is_own", "value")[: TREND_SCORES + 1]

@@ -8,6 +8,7 @@ A row one of whose scores is no finite number, or beyond LARGEST, has no rank: a
 
 import math
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean, median
@@ -15,11 +16,9 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import (
-    Aggregate,
     Case,
     Count,
     F,
-    FloatField,
     Func,
     IntegerField,
     JSONField,
@@ -29,39 +28,24 @@ from django.db.models import (
     UUIDField,
     Value,
     When,
-    Window,
 )
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models.functions import Coalesce
 
 from runs.admission import EVALUATE
 from runs.models import Evaluation
+from runs.queries import seed_rows
+from runs.queries.seed_rows import Placed
 from runs.queries.standing import standing
-from runs.queries.ties import is_ordinal, place, sharing
-from runs.seed_intervals import LARGEST, MEAN, Interval, can_be_summed, interval, standard_error
+from runs.seed_intervals import MEAN, Interval, can_be_summed, interval, standard_error
 from workspaces.canonical import canonical
 from workspaces.contract_metrics import Metric
+from workspaces.kept_query import Keys
 from workspaces.models import AgentVersion, Contract
 
 MEASURED = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
-USABLE = Q(value__gte=-LARGEST, value__lte=LARGEST)  # PostgreSQL's mean of larger ones is an error
 ALIKE = ("version", "alike")
-EARLIER = ("first_at", *ALIKE)  # tells apart rows whose values are equal
 IS_OWN = Case(When(MEASURED, then=Value(0)), default=Value(1), output_field=IntegerField())
 MAKER = Case(When(MEASURED, then=F("subject_artifact__run")), default=F("run"), output_field=UUIDField())
-
-
-class _OrderedMean(Aggregate):
-    """Added up in the order of the values, so that equal sets have equal means, however they are read."""
-
-    function = "AVG"
-    template = "%(function)s(%(expressions)s ORDER BY %(expressions)s)"
-    output_field = FloatField()
-
-
-class _Median(Aggregate):
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
 
 
 class _WithoutSeed(Func):
@@ -122,38 +106,51 @@ def seed_board(
     scores: "QuerySet[Evaluation]", contract: Contract, leading: Metric, columns: tuple[str, ...], *, start: int, size: int
 ) -> SeedBoard:
     """`scores` are those of the metric `leading` under `contract`; `columns` are other metrics to show beside it."""
-    over = contract.over_seeds
-    alike = alike_but_for_seed(scores)
-    found = _together(alike, over).annotate(
+    found = seed_rows.page(scores, contract, is_lower_better=leading.is_lower_better, start=start, size=size)
+    rows = _shown(found, contract, columns)
+    total = found[0].total if found else _total(scores, contract) if start else 0
+    leader = rows[0] if rows and not start and rows[0].rank is not None else None
+    follower = next((row for row in rows if row.rank is not None and row.rank > 1), None) if leader else None
+    return SeedBoard(contract.over_seeds, rows, total, start, leader, follower)
+
+
+def leaders(scores: "QuerySet[Evaluation]", contract: Contract, *, until: Sequence[datetime] = ()) -> list[SeedRow | None]:
+    """The first row by the contract's first metric, were `scores` all there are: now, and at each of `until`; None where no row has a rank."""
+    found = seed_rows.first(scores, contract, until=until)
+    ranked = [row if row is not None and row.is_ranked else None for row in found]
+    return [_shown([row], contract, ())[0] if row is not None else None for row in ranked]
+
+
+def _total(scores: "QuerySet[Evaluation]", contract: Contract) -> int:
+    return next((row.total for row in seed_rows.page(scores, contract, is_lower_better=False, start=0, size=1)), 0)
+
+
+def _shown(found: Sequence[Placed], contract: Contract, columns: tuple[str, ...]) -> list[SeedRow]:
+    """The rows with what stands in them."""
+    scores = _alike(Evaluation.objects.filter(pk=Keys(values=[key for row in found for key in row.scores])))
+    parts = scores.values(*ALIKE).annotate(
         seeds=Count("seed", distinct=True),
         first_at=Min("created_at"),
+        keys=ArrayAgg("pk"),
         all_values=ArrayAgg("value", order_by=["value"]),
         runs=ArrayAgg("run_id"),
         measured=ArrayAgg("subject_artifact_id", filter=Q(subject_artifact__isnull=False), default=[]),
         makers=ArrayAgg("run_id", filter=Q(subject_artifact__isnull=True), default=[]),
     )
-    ordinal = is_ordinal(contract)
-    by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
-    ranked = found.annotate(
-        place=place(ordinal, [F("is_unranked").asc(), by_value], [F(name).asc() for name in EARLIER]),
-        sharing=sharing(ordinal, ["is_unranked", "together"]),
-        total=Window(Count(Value(1))),
-    ).order_by("is_unranked", by_value, *EARLIER)
-    page = list(ranked[start : start + size])
-    total = page[0]["total"] if page else alike.values(*ALIKE).distinct().count() if start else 0
+    by_score = {key: part for part in (parts.order_by() if found else ()) for key in part["keys"]}
+    page = [by_score[row.scores[0]] for row in found]
     versions = {
         version.pk: version for version in AgentVersion.objects.filter(pk__in={row["version"] for row in page}).select_related("agent")
     }
     others = _others(contract, columns, page)
-    rows = _told_apart(
+    return _told_apart(
         [
-            _row(row, over, versions[row["version"]], tuple(others.get((at, metric), Together()) for metric in columns))
-            for at, row in enumerate(page)
+            _row(
+                row, part, contract.over_seeds, versions[part["version"]], tuple(others.get((at, metric), Together()) for metric in columns)
+            )
+            for at, (row, part) in enumerate(zip(found, page, strict=True))
         ]
     )
-    leader = rows[0] if rows and not start and rows[0].rank is not None else None
-    follower = next((row for row in rows if row.rank is not None and row.rank > 1), None) if leader else None
-    return SeedBoard(over, rows, total, start, leader, follower)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,39 +164,15 @@ class Place:
 
 
 def place_of(scores: "QuerySet[Evaluation]", contract: Contract, score: Evaluation) -> Place | None:
-    """Of the row that `score` counts in; None where it counts in none, since it was withdrawn or is of another contract. Three queries."""
-    alike = alike_but_for_seed(scores)
+    """Of the row that `score` counts in; None where it counts in none, since it was withdrawn or is of another contract. One query."""
     maker = score.subject_artifact.run if score.run.kind == EVALUATE and score.subject_artifact is not None else score.run
-    wanted = {"version": maker.agent_version_id, "alike": {key: value for key, value in maker.parameters.items() if key != "seed"}}
-    row = next(iter(_together(alike.filter(**wanted), contract.over_seeds)), None)
+    alike = {key: value for key, value in maker.parameters.items() if key != "seed"}
+    row = seed_rows.one(scores, contract, maker.agent_version_id, alike)
     if row is None:
         return None
-    ranked = _together(alike, contract.over_seeds).filter(is_unranked=0)
-    if row["is_unranked"]:
-        return Place(None, ranked.count(), math.nan, row["count"])
-    better = "together__lt" if contract.direction == Contract.Direction.MINIMIZE else "together__gt"
-    before = ranked.filter(**{better: row["together"]}).count()
-    if is_ordinal(contract):
-        equal = ranked.filter(together=row["together"]).annotate(first_at=Min("created_at")).order_by(*EARLIER)
-        before += [(each["version"], each["alike"]) for each in equal].index((row["version"], row["alike"]))
-    return Place(before + 1, ranked.count(), row["together"], row["count"])
-
-
-def _together(alike: "QuerySet[Evaluation]", over: str) -> "QuerySet[Any, Any]":
-    """Rows of the board, as dicts, with their mean or median and whether they have no rank."""
-    found = alike.values(*ALIKE).annotate(
-        together=_OrderedMean("value", filter=USABLE) if over == MEAN else _Median("value", filter=USABLE),
-        count=Count("pk"),
-        usable=Count("pk", filter=USABLE),
-    )  # fmt: skip
-    is_unranked = Case(When(usable=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField())
-    rows: QuerySet[Any, Any] = found.annotate(is_unranked=is_unranked).order_by()
-    return rows
-
-
-def alike_but_for_seed(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    """Of each run the score that counts, with `version`, `alike` and `seed`; those of one version and equal `alike` stand in one row."""
-    return _alike(_one_of_each_run(scores))
+    if not row.is_ranked or row.middle is None:
+        return Place(None, row.ranked, math.nan, row.count)
+    return Place(row.place, row.ranked, row.middle, row.count)
 
 
 def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
@@ -209,12 +182,6 @@ def _told_apart(rows: list[SeedRow]) -> list[SeedRow]:
         for name in row.parameters:
             of_version.setdefault(name, set()).add(canonical(row.parameters[name]))
     return [replace(row, telling=frozenset(name for name, found in values[row.version.pk].items() if len(found) > 1)) for row in rows]
-
-
-def _one_of_each_run(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    """Of each run the score that counts: else whoever measures one seed again would weigh it more, and make the interval narrower."""
-    newest = Window(RowNumber(), partition_by=[MAKER], order_by=[IS_OWN, F("created_at").desc(), F("pk").desc()])
-    return scores.filter(pk__in=scores.order_by().annotate(nth=newest).filter(nth=1).values("pk")).order_by()
 
 
 def every_score(scores: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
@@ -258,17 +225,17 @@ def _summed(over: str, middle: float, values: list[float]) -> Together:
     return Together(middle, len(values), interval(over, values), standard_error(values) if over == MEAN else None)
 
 
-def _row(row: dict[str, Any], over: str, version: AgentVersion, others: tuple[Together, ...]) -> SeedRow:
-    is_ranked = not row["is_unranked"]
+def _row(row: Placed, part: dict[str, Any], over: str, version: AgentVersion, others: tuple[Together, ...]) -> SeedRow:
+    middle = row.middle if row.is_ranked and row.middle is not None else math.nan
     return SeedRow(
-        rank=row["place"] if is_ranked else None,
-        sharing=row["sharing"] if is_ranked else 1,
+        rank=row.place if row.is_ranked else None,
+        sharing=row.sharing if row.is_ranked else 1,
         version=version,
-        parameters=row["alike"],
-        score=_summed(over, row["together"] if is_ranked else math.nan, row["all_values"]),
-        seeds=row["seeds"],
-        first_at=row["first_at"],
+        parameters=part["alike"],
+        score=_summed(over, middle, part["all_values"]),
+        seeds=part["seeds"],
+        first_at=part["first_at"],
         others=others,
-        measured=tuple(row["measured"]),
-        makers=tuple(row["makers"]),
+        measured=tuple(part["measured"]),
+        makers=tuple(part["makers"]),
     )

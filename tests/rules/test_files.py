@@ -26,6 +26,7 @@ RAW_SQL = (
     "runs/queries/pool_hour.py",  # arrays of samples added up by the minute
     "runs/queries/reported.py",  # a loose walk along an index
     "runs/queries/run_page.py",  # the figures of a run's page in one statement
+    "runs/queries/seed_rows.py",  # all rows of a board in one pass
     "runs/queries/site.py",  # functions that answer across workspaces
     "runs/queries/start.py",  # how full pools are, in one statement: every claim asks
     "tests/",  # they attack with it

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Case, F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When, Window
-from django.db.models.functions import Rank
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Aggregate, Case, Count, F, FloatField, IntegerField, Min, OuterRef, Q, QuerySet, Subquery, Value, When, Window
+from django.db.models.functions import Rank, RowNumber
 
 from runs.models import Evaluation
 from runs.queries.ranking import FINITE, best_first
+from runs.queries.seed_board import ALIKE, IS_OWN, MAKER, every_score
 from runs.queries.standing import standing
 from runs.queries.ties import is_ordinal, place, sharing
+from runs.seed_intervals import LARGEST, MEAN
 from workspaces.contract_metrics import Metric
 from workspaces.models import Contract
 
@@ -43,3 +46,41 @@ def with_ranks(
 def _rank(value: F, *, falls: bool) -> Window:
     order = value.desc(nulls_last=True) if falls else value.asc(nulls_last=True)
     return Window(Rank(), order_by=[order], output_field=IntegerField())
+
+
+USABLE = Q(value__gte=-LARGEST, value__lte=LARGEST)
+EARLIER = ("first_at", *ALIKE)
+
+
+class _OrderedMean(Aggregate):
+    function = "AVG"
+    template = "%(function)s(%(expressions)s ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+class _Median(Aggregate):
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+def rows_over_seeds(scores: "QuerySet[Evaluation]", contract: Contract, leading: Metric) -> list[dict[str, Any]]:
+    """All rows of the board over seeds in their order: `version`, `alike`, `together`, `is_unranked`, `place`, `sharing`, `count`, `first_at` and
+    `scores`, the keys of those that count."""
+    newest = Window(RowNumber(), partition_by=[MAKER], order_by=[IS_OWN, F("created_at").desc(), F("pk").desc()])
+    counting = [row.pk for row in scores.order_by().annotate(nth=newest) if getattr(row, "nth") == 1]
+    found = every_score(scores.filter(pk__in=counting)).order_by().values(*ALIKE).annotate(
+        together=_OrderedMean("value", filter=USABLE) if contract.over_seeds == MEAN else _Median("value", filter=USABLE),
+        count=Count("pk"),
+        usable=Count("pk", filter=USABLE),
+        first_at=Min("created_at"),
+        scores=ArrayAgg("pk"),
+    )  # fmt: skip
+    is_unranked = Case(When(usable=F("count"), then=Value(0)), default=Value(1), output_field=IntegerField())
+    ordinal = is_ordinal(contract)
+    by_value = F("together").asc() if leading.is_lower_better else F("together").desc()
+    placed = found.annotate(is_unranked=is_unranked).annotate(
+        place=place(ordinal, [F("is_unranked").asc(), by_value], [F(name).asc() for name in EARLIER]),
+        sharing=sharing(ordinal, ["is_unranked", "together"]),
+    )
+    return list(placed.order_by("is_unranked", by_value, *EARLIER))
