@@ -61,7 +61,8 @@ class Side:
 
     def is_turned(self, path: str) -> bool:
         if path not in self._is_turned:
-            self._is_turned[path] = is_turned(path, self._places[path])
+            with self._places[path].open("rb") as file:
+                self._is_turned[path] = is_turned(path, file)
         return self._is_turned[path]
 
     def shingles(self, number: int) -> np.ndarray:

@@ -14,14 +14,19 @@ from runs.overlap.values import MIB, WHOLE_FILE, Record, Unreadable
 
 def document_records(file: BinaryIO) -> Iterator[Record]:
     """Raises Unreadable for what is no JSON, for more than 64 MiB, and where records are stored as columns or as lists of lists."""
-    content = file.read(WHOLE_FILE + 1)
-    if len(content) > WHOLE_FILE:
-        raise Unreadable(f"it has more than {WHOLE_FILE // MIB} MiB; as JSON Lines it can be read")
     try:
-        for number, found in enumerate(_records(json.loads(content))):
+        for number, found in enumerate(objects_of(file)):
             yield object_record(found, place=number, length=0)
     except RecursionError as fault:
         raise Unreadable("it is nested too deep") from fault
+
+
+def objects_of(file: BinaryIO) -> Iterator[object]:
+    """The records as they stand there, in their order. Raises as `document_records`, and RecursionError for what is nested too deep."""
+    content = file.read(WHOLE_FILE + 1)
+    if len(content) > WHOLE_FILE:
+        raise Unreadable(f"it has more than {WHOLE_FILE // MIB} MiB; as JSON Lines it can be read")
+    yield from _records(json.loads(content))
 
 
 def holds_records(found: object) -> bool:

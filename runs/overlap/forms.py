@@ -28,18 +28,23 @@ def ending_of(path: str) -> str:
     return name.rpartition(".")[2]
 
 
-def is_turned(path: str, place: Path) -> bool:
+def is_turned(path: str, file: BinaryIO) -> bool:
     """Are its records at other places than their bytes in the file?"""
-    with place.open("rb") as file:
-        return path.lower().endswith(".gz") or _is_wide(file)
+    return path.lower().endswith(".gz") or _is_wide(file)
 
 
 @contextmanager
-def plain(path: str, place: Path, *, is_text: bool, most: int | None = None) -> Iterator[BinaryIO]:
-    """The file unpacked, text in UTF-8; with `most`, of what has to be turned no more than so many bytes. Raises Unreadable for what is no gzip,
-    what ends early, and what is longer than 2 GiB."""
+def plain(path: str, place: Path, *, is_text: bool) -> Iterator[BinaryIO]:
+    """As `turned`, of the file at `place`."""
+    with place.open("rb") as file, turned(path, file, is_text=is_text) as found:
+        yield found
+
+
+@contextmanager
+def turned(path: str, found: BinaryIO, *, is_text: bool, most: int | None = None) -> Iterator[BinaryIO]:
+    """The file unpacked, text in UTF-8; with `most`, of what has to be turned little more than so many bytes. Raises Unreadable for what is no
+    gzip, what ends early, and what is longer than 2 GiB."""
     with ExitStack() as opened:
-        found: BinaryIO = opened.enter_context(place.open("rb"))
         if path.lower().endswith(".gz"):
             unpacked = opened.enter_context(TemporaryFile())
             try:
@@ -50,12 +55,12 @@ def plain(path: str, place: Path, *, is_text: bool, most: int | None = None) -> 
         found.seek(0)
         if is_text and _is_wide(found):
             found.seek(0)
-            turned = opened.enter_context(TemporaryFile())
+            narrow = opened.enter_context(TemporaryFile())
             text = TextIOWrapper(found, "utf-16", "backslashreplace", newline="")
-            while (most is None or turned.tell() < most) and (chunk := text.read(min(MIB, most or MIB))):
-                turned.write(chunk.encode("utf-8", "backslashreplace"))
+            while (most is None or narrow.tell() < most) and (chunk := text.read(min(MIB, most or MIB))):
+                narrow.write(chunk.encode("utf-8", "backslashreplace"))
             text.detach()
-            found = turned
+            found = narrow
         found.seek(0)
         yield found
 

@@ -88,15 +88,14 @@ def table_records(file: BinaryIO, *, delimiter: str, has_names: bool) -> Iterato
             if not any(cell.strip() for cell in row):
                 continue
             if names is None:
-                names = _distinct(row if has_names else [f"{number}" for number in range(len(row))])
+                names = names_of(row, has_names=has_names)
                 order = sorted(range(len(names)), key=names.__getitem__)
                 if has_names:
                     continue
             if len(row) == len(names):
                 yield row_record([names[at] for at in order], [row[at] for at in order], place=place, length=start - place)
-            else:  # a row of another width: what stands under no name has its place as one
-                wide = [*names[: len(row)], *(f"+{number}" for number in range(len(row) - len(names)))]
-                yield row_record(wide, row, place=place, length=start - place)
+            else:
+                yield row_record(of_width(names, len(row)), row, place=place, length=start - place)
     except csv.Error as fault:
         raise Unreadable(f"line {rows.line_num:,}: {fault}") from fault
 
@@ -122,6 +121,16 @@ class _Lines:
         text = line.removeprefix(b"\xef\xbb\xbf") if self.place == 0 else line
         self.place += len(line)
         return text.decode("utf-8", "backslashreplace")
+
+
+def names_of(first: list[str], *, has_names: bool) -> list[str]:
+    """Names of a table's columns by its first row, no two the same."""
+    return _distinct(first if has_names else [f"{number}" for number in range(len(first))])
+
+
+def of_width(names: list[str], width: int) -> list[str]:
+    """Names for a row of another width: what stands under no name has its place as one."""
+    return [*names[:width], *(f"+{number}" for number in range(width - len(names)))]
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from runs.overlap.values import Record, hashed
 
@@ -44,15 +45,20 @@ def row_record(names: Sequence[str], values: Iterable[str], *, place: int, lengt
 def object_record(found: object, *, place: int, length: int) -> Record:
     """A JSON value: an object as a row, anything else as a row of one value without a name; one around nothing but another object is that object.
     Raises RecursionError for one that is nested too deep."""
-    while isinstance(found, dict) and len(found) == 1 and isinstance(inner := next(iter(found.values())), dict) and inner:
-        found = inner
-    fields = found if isinstance(found, dict) else {"": found}
+    fields = fields_of(found)
     forms, prose = [], []
     for name in sorted(fields):
         value = fields[name]
         forms.append((name, *(cell_forms(value) if isinstance(value, str) else (_json(value, nearly=False), _json(value, nearly=True)))))
         prose += [text for text in _texts(value) if _is_prose(text)]
     return _record(forms, prose, place, length)
+
+
+def fields_of(found: object) -> dict[str, Any]:
+    """Names and values of a JSON value, as it is compared."""
+    while isinstance(found, dict) and len(found) == 1 and isinstance(inner := next(iter(found.values())), dict) and inner:
+        found = inner
+    return found if isinstance(found, dict) else {"": found}
 
 
 def cell_forms(cell: str) -> tuple[str, str]:

@@ -8,9 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from runs.overlap.arrays import archive_records, array_records
 from runs.overlap.documents import document_records
-from runs.overlap.forms import DELIMITERS, LOOKED_AT, delimiter_of, ending_of, has_names, is_json_lines, plain, rows_of
+from runs.overlap.forms import DELIMITERS, LOOKED_AT, delimiter_of, ending_of, has_names, is_json_lines, plain, rows_of, turned
 from runs.overlap.games import game_records
 from runs.overlap.kinds import HEAD, MEDIA, UNREAD, media_kind
 from runs.overlap.lines import is_one_document, json_records, table_records, text_records
@@ -31,8 +30,6 @@ READERS: dict[str, Callable[[BinaryIO], Iterator[Record]]] = {
     "document": document_records,
     "text": text_records,
     "games": game_records,
-    "npz": archive_records,
-    "npy": array_records,
 }
 
 
@@ -46,21 +43,32 @@ class Form:
     def records(self, path: str, file: BinaryIO) -> Iterator[Record]:
         if self.kind in ("table", "rows"):
             return table_records(file, delimiter=self.delimiter, has_names=self.kind == "table")
-        return READERS[self.kind if self.kind != "arrays" else ending_of(path)](file)
+        return _arrays(path, file) if self.kind == "arrays" else READERS[self.kind](file)
+
+
+def _arrays(path: str, file: BinaryIO) -> Iterator[Record]:
+    from runs.overlap.arrays import archive_records, array_records  # noqa: PLC0415  # NumPy: whoever serves pages reads no arrays
+
+    return archive_records(file) if ending_of(path) == "npz" else array_records(file)
 
 
 def form_of(path: str, place: Path) -> Form:
-    """table, rows, json, document, text, games, arrays; or what is compared as a whole: picture, sound, film, or UNREAD. `place`: where its bytes
-    lie. Raises Unreadable for what cannot be unpacked."""
+    """As `form_in`, of the file at `place`."""
+    with place.open("rb") as file:
+        return form_in(path, file)
+
+
+def form_in(path: str, file: BinaryIO) -> Form:
+    """table, rows, json, document, text, games, arrays; or what is compared as a whole: picture, sound, film, or UNREAD. `file`: its first bytes at
+    least. Raises Unreadable for what cannot be unpacked."""
     ending = ending_of(path)
     kind = KINDS.get(ending, UNREAD)
     if kind == UNREAD:
-        with place.open("rb") as file:
-            return Form(media_kind(ending, file.read(HEAD)))
+        return Form(media_kind(ending, file.read(HEAD)))
     if ending not in DELIMITERS:
         return Form(kind)
-    with plain(path, place, is_text=True, most=LOOKED_AT) as file:
-        head = file.read(LOOKED_AT)
+    with turned(path, file, is_text=True, most=LOOKED_AT) as text:
+        head = text.read(LOOKED_AT)
     if kind == "text" and is_json_lines(head):
         return Form("json")
     delimiter = delimiter_of(ending, head)

@@ -1,31 +1,26 @@
-"""The records that show an overlap, side by side: read from the stored files as bytes, nothing of them parsed or executed."""
+"""The records that show an overlap, side by side (record_text.py says how they are found again)."""
 
-import csv
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 from runs.models import OverlapCheck
-from workspaces import scope, store
-from workspaces.models import DatasetFile, DatasetVersion
-from workspaces.text import encodable
+from runs.queries.record_text import RecordTexts, Room
 
 SHOWN = 25  # pairs on a page
-MOST_BYTES = 2_000  # of a record
-MOST_HEAD_BYTES = 16_384  # of a table's first row
 DIFFERENCES, VALUE = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRecord:
-    """`text` is its beginning; None where it is no text, or lies in several places at once."""
+    """`text` is its beginning; None where it is not shown, and `missing` says why."""
 
     path: str
     number: int
     text: str | None
     is_cut: bool
     fields: dict[str, str] | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,53 +56,15 @@ class ShownPair:
 def pairs_of(check: OverlapCheck, *, start: int = 0) -> list[ShownPair]:
     """SHOWN pairs of a check from number `start` on."""
     pairs = check.pairs[start : start + SHOWN]
-    mine = _files(check.version, {pair["record"]["path"] for pair in pairs})
-    others = _files(check.holdout, {pair["holdout"]["path"] for pair in pairs})
+    room = Room()
+    mine = RecordTexts(check.version, [pair["record"] for pair in pairs], room)
+    others = RecordTexts(check.holdout, [pair["holdout"] for pair in pairs], room)
     return [
         ShownPair(pair["kind"], float(pair["similarity"]), _record(pair["record"], mine), _record(pair["holdout"], others))
         for pair in pairs
     ]
 
 
-def _files(version: DatasetVersion, paths: set[str]) -> dict[str, DatasetFile]:
-    return {file.path: file for file in DatasetFile.objects.filter(version=version, path__in=paths).select_related("blob")}
-
-
-def _record(where: dict[str, Any], files: dict[str, DatasetFile]) -> ShownRecord:
-    path, number, start, length = where["path"], where["number"], where["place"], where["length"]
-    file = files.get(path)
-    content = _bytes(file, start, min(length, MOST_BYTES)) if file is not None and length else None
-    if file is None or content is None or b"\x00" in content:
-        return ShownRecord(path, number, None, is_cut=False)
-    is_cut = length > MOST_BYTES
-    text = content.decode("utf-8", "replace").strip()
-    return ShownRecord(path, number, text, is_cut, None if is_cut else _fields(file, text, has_head=start > 0))
-
-
-def _bytes(file: DatasetFile, start: int, length: int) -> bytes | None:
-    try:
-        return b"".join(store.open(file.blob.region, scope.current_id(), file.blob.sha256, start=start, end=start + length))
-    except (store.StoreMissing, store.StoreAway):
-        return None
-
-
-def _fields(file: DatasetFile, text: str, *, has_head: bool) -> dict[str, str] | None:
-    """The record by its names, where it is a row of a table or a JSON object."""
-    ending = file.path.rpartition(".")[2].lower()
-    try:
-        if ending in ("jsonl", "ndjson"):
-            found = json.loads(text)
-            return {encodable(name): _spelled(value) for name, value in found.items()} if isinstance(found, dict) else None
-        if ending in ("csv", "tsv") and has_head:
-            head = (_bytes(file, 0, MOST_HEAD_BYTES) or b"").decode("utf-8-sig", "replace")
-            names, row = (
-                next(csv.reader([source], delimiter="\t" if ending == "tsv" else ",")) for source in (head.split("\n", 1)[0], text)
-            )
-            return {name: value or "" for name, value in zip_longest(names, row, fillvalue="")}
-    except (ValueError, RecursionError, StopIteration, csv.Error):
-        return None
-    return None
-
-
-def _spelled(value: object) -> str:
-    return encodable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+def _record(where: Mapping[str, Any], texts: RecordTexts) -> ShownRecord:
+    found = texts.at(where)
+    return ShownRecord(where["path"], where["number"], found.text, found.is_cut, found.fields, found.missing)
