@@ -6,7 +6,7 @@ from runs.models import Artifact
 from runs.queries.egress import strictest_read_by
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.samples import tellers_of_holdouts
-from workspaces import scope
+from workspaces import scope, store
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
@@ -14,9 +14,13 @@ from workspaces.commands.blob import StoredFile
 from workspaces.commands.egress import tighten
 from workspaces.commands.freezing import Said, freeze
 from workspaces.file_paths import BadPath, clean_path
-from workspaces.models import Dataset, DatasetVersion
+from workspaces.models import Blob, Dataset, DatasetVersion, NotFound
+from workspaces.queries.registry import stored_content
 from workspaces.queries.withdrawal import withdrawals_on
+from workspaces.records import is_blank
 from workspaces.verbs import Verb
+
+COUNTED_BYTES = 65_536
 
 
 @command(Verb.DATASET_VERSION_IMPORTED, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
@@ -62,10 +66,20 @@ def import_artifact(
         role=role, source=f"{artifact.name[:400]} of {artifact.run.public_id}", licence=licence, evidence=evidence, records=records,
         source_artifact_id=artifact.pk,
     )  # fmt: skip
-    file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes)
+    file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes, _no_records(name, artifact.blob))
     version = freeze(event, dataset=dataset, files=[file], said=said, by=actor.user or dataset.created_by, pk=id)
     strictest = strictest_read_by(artifact.run_id)
     if tighten(event, [dataset.pk], strictest):
         event.details["closed"] = {"dataset": dataset.slug, "egress": strictest}
     event.details["artifact"] = artifact.public_id
     return version
+
+
+def _no_records(name: str, blob: Blob) -> int | None:
+    """0 for a short file of blank lines. Any other is not counted: its bytes came before anybody called it a table."""
+    if blob.bytes > COUNTED_BYTES:
+        return None
+    try:
+        return 0 if is_blank(name, b"".join(stored_content(blob))) else None
+    except (NotFound, store.StoreAway, store.StoreMissing, store.StoreDamaged):
+        return None  # whoever uses it hears of that

@@ -70,6 +70,16 @@ def test_none_is_made_of_what_is_deleted() -> None:
         assert not dataset.versions.exists()
 
 
+def test_none_is_made_of_blank_lines() -> None:
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        _, artifact = made(laboratory, b"\xef\xbb\xbf\n\n")
+        dataset = create_dataset(actor=laboratory.owner, slug="games")
+        with pytest.raises(Refusal, match=r"games\.csv holds no record"):
+            import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
+        assert import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train", path="g.txt").number == 1
+
+
 def test_by_page_and_api(client: Client) -> None:
     laboratory = make_laboratory()
     assert laboratory.owner.user is not None

@@ -106,6 +106,13 @@ def test_what_is_not_as_announced_leaves_nothing(lab: Any, server: FileServer, t
     assert nothing_was_kept(lab, tmp_path)
 
 
+def test_a_file_without_any_record_is_no_version(lab: Any, server: FileServer, tmp_path: Path) -> None:
+    server.files["/a.csv"] = b"\xef\xbb\xbf\n"
+    done = read(lab, ask(lab, WantedFile(f"{server.base}/a.csv")))
+    assert (done.status, done.failure.startswith("a.csv holds no record")) == ("failed", True)
+    assert nothing_was_kept(lab, tmp_path)
+
+
 def test_what_would_be_refused_is_refused_as_it_is_asked_for(lab: Any, server: FileServer) -> None:
     with pytest.raises(Refusal, match="in the clear"):
         ask(lab, WantedFile("http://127.0.0.1:1/a.csv"))

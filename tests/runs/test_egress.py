@@ -263,7 +263,7 @@ def test_what_is_closed_afterwards_is_not_handed_out_any_more(laboratory: Labora
 
 
 def test_so_is_what_came_after_the_export_had_begun(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "_seal", lambda: make_dataset_version(laboratory.owner, "late", content=b"late,bytes\n"))
+    monkeypatch.setattr(job, "_seal", lambda: make_dataset_version(laboratory.owner, "late", content=b"late,bytes\n5,6\n"))
     export, folder = export_of(laboratory, files="internal", reason="To the partner.")
     assert "late" in [row["slug"] for row in rows(folder, "datasets")]
     classify(laboratory, "late", "restricted")

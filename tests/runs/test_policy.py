@@ -371,7 +371,7 @@ def test_what_a_gate_cannot_tell_yet_is_asked_again_and_not_decided_for_good(
     }
 
     def judged(name: str) -> None:
-        make_dataset_version(laboratory.owner, f"kept-from-{name}", role="holdout", content=name.encode())
+        make_dataset_version(laboratory.owner, f"kept-from-{name}", role="holdout", content=f"name\n{name}\n".encode())
         finish(launch(laboratory, agent="judge", artifacts=(model.pk.hex,), datasets=(), name=name), 0.8)
 
     with laboratory.opened():

@@ -89,7 +89,7 @@ def test_members_rest_on_what_the_first_rested_on(laboratory: Laboratory) -> Non
         sweep = ask(laboratory)
         newer = [stored("main.py", b"print('newer')\n")]
         publish_agent_version(actor=laboratory.owner, agent=Agent.objects.get(slug="sweeper"), argv=["python", "main.py"], files=newer)
-        other = [stored("table.csv", b"other,content\n")]
+        other = [stored("table.csv", b"other,content\n5,6\n")]
         import_dataset_version(actor=laboratory.owner, dataset=Dataset.objects.get(), role="train", files=other)
     advance_all(laboratory)
     with laboratory.opened():

@@ -158,11 +158,45 @@ def test_half_characters_and_control_characters_are_kept_and_shown(lab: tuple[Wo
         assert page.status_code == 200 and shown in page.content.decode()
 
 
+BLANK = {
+    "a line end.csv": b"\n",
+    "a mark.csv": b"\xef\xbb\xbf",
+    "a mark and a line end.csv": "\ufeff\r\n".encode("utf-16-le"),
+    "names.csv": b"a,b\n",
+    "a mark.jsonl": b"\xef\xbb\xbf",
+    "line ends.jsonl": b"\n \n\n",
+    "a line end.tsv": b"\r\n",
+}
+
+
+@pytest.mark.parametrize("path", BLANK)
+def test_a_version_without_any_record_is_refused(lab: tuple[Workspace, Actor, Client], path: str) -> None:
+    workspace, _, client = lab
+    answer = client.post(f"{API}?role=train&path={path}", BLANK[path], content_type="application/octet-stream")
+    assert (answer.status_code, f"{path} holds no record" in answer.content.decode()) == (422, True)
+    sent = {"role": "train", "has_header": "on", "complete": "1", "file": SimpleUploadedFile(path, BLANK[path])}
+    answer = client.post(f"{PAGE}upload/", sent)
+    assert (answer.status_code, f"{path} holds no record" in answer.content.decode()) == (409, True)
+    with scope.open_workspace(workspace.pk):
+        assert not DatasetVersion.objects.exists()
+
+
+def test_what_may_hold_records_is_taken(lab: tuple[Workspace, Actor, Client]) -> None:
+    client = lab[2]
+    assert client.post(f"{API}?role=train&path=b.bin", b"\n", content_type="application/octet-stream").status_code == 201
+    first = client.post(f"{API}?role=train&path=a.csv&header=absent", b"1,2\n", content_type="application/octet-stream")
+    assert (first.status_code, first.json()["records"]) == (201, 1)
+    wide = client.post(f"{API}?role=train&path=w.csv", "a,b\r\n1,2\r\n3,4\r\n".encode("utf-16"), content_type="application/octet-stream")
+    assert (wide.status_code, wide.json()["records"]) == (201, 2)
+    files = [SimpleUploadedFile("names.csv", b"a,b\n"), SimpleUploadedFile("rows.csv", b"a,b\n1,2\n")]
+    assert client.post(f"{API}?role=train", {"complete": "1", "file": files}).status_code == 201
+
+
 def test_one_content_twice_is_kept_once_and_one_name_twice_is_refused(lab: tuple[Workspace, Actor, Client]) -> None:
     workspace, _, client = lab
 
     def send(*names: str) -> Any:
-        files = [SimpleUploadedFile(name, b"same") for name in names]
+        files = [SimpleUploadedFile(name, b"a\nsame\n") for name in names]
         return client.post(f"{API}?role=train", {"complete": "1", "file": files})
 
     assert send("a.csv", "a.csv").status_code == 422

@@ -122,12 +122,12 @@ def test_the_hash_of_a_version_proves_one_file(lab: tuple[Workspace, Actor, Clie
     workspace, actor, client = lab
     with scope.open_workspace(workspace.pk):
         dataset = create_dataset(actor=actor, slug="d")
-        files = [stored(f"part {number}.csv", b"%d" % number) for number in range(5)]
+        files = [stored(f"part {number}.csv", b"n\n%d\n" % number) for number in range(5)]
         version = import_dataset_version(actor=actor, dataset=dataset, role="train", files=files)
         assert version.content_hash == manifest.hash_of(files, manifest.TREE)
     proof = client.get(f"{API}/d/versions/1/proofs/part%203.csv").json()
     assert (proof["index"], proof["count"], proof["content_hash"]) == (3, 5, version.content_hash)
-    assert json.loads(proof["entry"]) == ["part 3.csv", files[3].sha256, 1]
+    assert json.loads(proof["entry"]) == ["part 3.csv", files[3].sha256, 4]
     assert client.get("/workspaces/lab/datasets/d/versions/1/proofs/part%203.csv").json() == proof
     assert client.get(f"{API}/d/versions/1/proofs/part%209.csv").status_code == 404
 

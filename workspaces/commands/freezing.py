@@ -35,6 +35,8 @@ def freeze(
 ) -> DatasetVersion:
     """Refuses what the newest version holds already, files that are no version, and a version without what its origin demands to be said."""
     _refuse_files(files)
+    if not said.records:
+        _refuse_without_records(files)
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)  # one next version at a time
     newest = dataset.versions.order_by("-number").first()
     if newest is not None and newest.role == said.role and newest.content_hash == manifest.hash_of(files, newest.hash_form):
@@ -126,3 +128,15 @@ def _refuse_files(files: Sequence[StoredFile]) -> None:
         refuse_collisions(file.path for file in files)
     except BadPath as error:
         raise Refusal(str(error), field="files") from error
+
+
+def _refuse_without_records(files: Sequence[StoredFile]) -> None:
+    """Refuse where all files were counted and none holds a record; what cannot be counted may hold some."""
+    if any(file.records != 0 for file in files):
+        return
+    what = f"{shown_path(files[0].path)} holds" if len(files) == 1 else f"These {len(files):,} files hold"
+    raise Refusal(
+        f"{what} no record: blank lines, or a row of column names alone. Send what has records; where the first line of a table is one, "
+        "say that it names no columns.",
+        field="files",
+    )
