@@ -8,6 +8,10 @@ from workspaces.text import unprintable
 MAX_LENGTH = 1024
 MAX_PART_BYTES = 255
 MAX_DEPTH = 16
+# Whatever ending they have (https://learn.microsoft.com/windows/win32/fileio/naming-a-file).
+DEVICES = frozenset(
+    {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *(f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789¹²³")}
+)
 
 
 class BadPath(ValueError):  # an answer for people
@@ -15,7 +19,8 @@ class BadPath(ValueError):  # an answer for people
 
 
 def clean_path(text: str) -> str:
-    """The path in Unicode's composed form (NFC). Raises BadPath for one that leaves its folder, or that machines read differently."""
+    """The path in Unicode's composed form (NFC). Raises BadPath for one that leaves its folder, or that some machine reads differently or cannot
+    hold."""
     path = unicodedata.normalize("NFC", text)
     shown = shown_path(path)
     if not path:
@@ -32,6 +37,12 @@ def clean_path(text: str) -> str:
     for part in parts:
         if part in ("", ".", ".."):
             raise BadPath(f"{shown} has an empty part, . or .. in it.")
+        if not part.strip():
+            raise BadPath(f"{shown} has a part of blanks alone in it, which nobody could find again.")
+        if part[-1] in ". ":
+            raise BadPath(f"{shown} has a part that ends in a dot or a blank, which Windows cuts off. Rename it.")
+        if part.partition(".")[0].rstrip().upper() in DEVICES:
+            raise BadPath(f"{shown} has a part that is the name of a device under Windows, such as CON, NUL or COM1. Rename it.")
         if len(part.encode()) > MAX_PART_BYTES:
             raise BadPath(f"A part of {shown} has more than {MAX_PART_BYTES} bytes.")
     return path

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -17,7 +18,9 @@ from django.test import Client
 from tests.factories import make_workspace, scope
 from tests.factories_archives import DAMAGED
 from workspaces.access import Actor
+from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset
+from workspaces.commands.upload import begin_upload
 from workspaces.models import Blob, DatasetFile, DatasetVersion, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -156,6 +159,51 @@ def test_half_characters_and_control_characters_are_kept_and_shown(lab: tuple[Wo
         assert answer.status_code == 201, answer.content
         page = client.get(PAGE)
         assert page.status_code == 200 and shown in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("   ", "blanks alone"),
+        ("d/\u00a0/a.csv", "blanks alone"),
+        ("a.csv.", "ends in a dot or a blank"),
+        ("a.csv ", "ends in a dot or a blank"),
+        ("d /a.csv", "ends in a dot or a blank"),
+        ("d.../a.csv", "ends in a dot or a blank"),
+        ("NUL", "name of a device"),
+        ("d/con.csv", "name of a device"),
+        ("aux/a.csv", "name of a device"),
+        ("com1 .tar.gz", "name of a device"),
+        ("LPT³.txt", "name of a device"),
+        ("bell\x07.csv", "control character"),
+        ("tab\t.csv", "control character"),
+    ],
+)
+def test_a_path_that_some_machine_cannot_hold_is_refused_by_every_door(
+    lab: tuple[Workspace, Actor, Client], path: str, words: str, settings: Any, tmp_path: Path
+) -> None:
+    workspace, actor, client = lab
+    settings.UPLOADS = tmp_path / "uploads"
+    raw = client.post(f"{API}?role=train&path={quote(path)}", b"a\n1\n", content_type="application/octet-stream")
+    packed = [zipped("good.csv", path), tarred(("good.csv", tarfile.REGTYPE, b"a\n1\n"), (path, tarfile.REGTYPE, b"a\n1\n"))]
+    unpacked = [
+        client.post(f"{API}?role=train&unpack=archive", {"complete": "1", "file": SimpleUploadedFile("data.zip", archive)})
+        for archive in packed
+    ]
+    for answer in (raw, *unpacked):
+        assert (answer.status_code, words in answer.content.decode()) == (422, True), answer.content
+    with scope.open_workspace(workspace.pk):
+        with pytest.raises(Refusal, match=words):
+            begin_upload(actor=actor, path=path, length=4)
+        assert not DatasetVersion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["console.csv", "com/a.csv", "com10.csv", "aux2.csv", " a b.csv", ".hidden", "v1.2/a.tar.gz", "nul_model/a.csv"]
+)
+def test_a_path_that_only_looks_alike_is_kept(lab: tuple[Workspace, Actor, Client], path: str) -> None:
+    answer = lab[2].post(f"{API}?role=train&path={quote(path)}", b"a\n1\n", content_type="application/octet-stream")
+    assert (answer.status_code, [file["path"] for file in answer.json()["files"]]) == (201, [path])
 
 
 BLANK = {
