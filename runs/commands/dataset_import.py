@@ -20,7 +20,7 @@ from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES, Said, freeze, licence_of, refuse_unsaid
 from workspaces.commands.registry import insert
 from workspaces.file_paths import BadPath, clean_path, refuse_collisions
-from workspaces.models import Dataset, DatasetVersion, NotFound, Pool, Secret
+from workspaces.models import Dataset, DatasetVersion, NotFound, Pool, Secret, Workspace
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -75,6 +75,7 @@ def ask(event: Draft, asked: DatasetImport, files: Sequence[WantedFile], *, acto
     """Part of the commands that ask for an import: `asked` is complete but for its files and who asks."""
     if actor.user is None:
         raise Refusal("An import is asked for by somebody who answers for it.")
+    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())  # two at once: each is counted before the next
     open_count = DatasetImport.objects.filter(status__in=DatasetImport.OPEN).count()
     if open_count >= MAX_OPEN:
         raise Refusal(f"{plural(open_count, 'import waits', 'imports wait')} here already; ask again once some of them have ended.")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -50,9 +51,6 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
     """Make room for a file of `length` bytes, for the actor alone or for the `holder`. Refuses a bad path or hash, one that is too large, and one
     that does not fit into the storage limit beside what is stored and what other uploads have announced that have become nothing yet. Raises
     Archived, but for a run's: one that was let go on in an archive keeps what it makes."""
-    workspace = Workspace.objects.get(pk=scope.current_id())
-    if workspace.status == Workspace.Status.ARCHIVED and not holder:
-        raise Archived
     try:
         path = clean_path(path)
     except BadPath as error:
@@ -61,13 +59,6 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
         raise Refusal("A SHA-256 has 64 lower-case hex digits.", field="sha256")
     if not 0 < length <= settings.UPLOAD_BYTES:
         raise Refusal(f"An upload may have 1 byte to {size(settings.UPLOAD_BYTES)}; this one announces {size(length)}.", field="length")
-    if not workspace.region:
-        raise Refusal("The workspace has no storage region yet; choose one in its settings, then upload again.")
-    # Whole ones too: their bytes lie in the store, and no row counts them yet.
-    opened = Upload.objects.filter(expires_at__gt=timezone.now())
-    if opened.count() >= AT_ONCE:
-        raise Refusal(f"{AT_ONCE} uploads are open in this workspace. Make versions of them or delete one, or wait until one expires.")
-    refuse_over_limit(length + int(opened.aggregate(total=Sum("length"))["total"] or 0))
     upload = Upload(
         holder=holder or _holder(actor),
         path=path,
@@ -76,11 +67,27 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
         has_header=has_header,
         expires_at=timezone.now() + STAYS,
     )
-    place = _place(upload.pk)
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    upload.save()
+    with transaction.atomic():
+        _make_room(upload, is_for_run=bool(holder))
+        place = _place(upload.pk)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        upload.save()
     return upload
+
+
+def _make_room(upload: Upload, *, is_for_run: bool) -> None:
+    """Within a transaction: refuse one that finds no room, and let nobody else look for any until this one is counted."""
+    workspace = Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    if workspace.status == Workspace.Status.ARCHIVED and not is_for_run:
+        raise Archived
+    if not workspace.region:
+        raise Refusal("The workspace has no storage region yet; choose one in its settings, then upload again.")
+    # Whole ones too: their bytes lie in the store, and no row counts them yet.
+    opened = Upload.objects.filter(expires_at__gt=timezone.now())
+    if opened.count() >= AT_ONCE:
+        raise Refusal(f"{AT_ONCE} uploads are open in this workspace. Make versions of them or delete one, or wait until one expires.")
+    refuse_over_limit(upload.length + int(opened.aggregate(total=Sum("length"))["total"] or 0))
 
 
 def run_holder(run_id: uuid.UUID) -> str:
