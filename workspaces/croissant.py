@@ -1,7 +1,7 @@
 """Croissant 1.1 (MLCommons, 2026), the JSON-LD of data sets: written by hand and read with suspicion. Pure.
 
-Written is what labsite knows: files with their hashes, licence, version, where it is from. Record sets are left out, since no schema is kept. Read
-are the file objects with an address and a SHA-256 of their own; what is inside an archive, or named by a pattern, is refused in words.
+Written is what labsite knows: files with their hashes, licence, version, where it is from, and the columns of a table that names them. Read are
+the file objects with an address and a SHA-256 of their own; what is inside an archive, or named by a pattern, is refused in words.
 """
 
 import re
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from workspaces.croissant_tables import Column
 from workspaces.licences import BadLicence, address_of, expression_of
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
@@ -86,6 +87,7 @@ class DescribedFile:
     address: str
     sha256: str
     bytes: int | None
+    columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ def document_of(data: Described) -> dict[str, Any]:
         "creator": {"@type": "sc:Person", "name": data.creator} if data.creator else None,
         "citeAs": data.cite_as,
     }
+    tables = [_record_set(file, number) for number, file in enumerate(data.files, start=1) if file.columns]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -123,6 +126,7 @@ def document_of(data: Described) -> dict[str, Any]:
         **{key: value for key, value in said.items() if value},
         "isLiveDataset": data.is_live,
         "distribution": [_file_object(file, number) for number, file in enumerate(data.files, start=1)],
+        **({"recordSet": tables} if tables else {}),
     }
 
 
@@ -190,6 +194,26 @@ def _file_object(file: DescribedFile, number: int) -> dict[str, Any]:
         "contentSize": f"{file.bytes} B",
         "encodingFormat": FORMATS.get(file.path.rpartition(".")[2].lower(), "application/octet-stream"),
         "sha256": file.sha256,
+    }
+
+
+def _record_set(file: DescribedFile, number: int) -> dict[str, Any]:
+    """The rows of a table. Names of columns stand in `name` and `column` alone: an `@id` would not take every one."""
+    return {
+        "@type": "cr:RecordSet",
+        "@id": f"rows-{number}",
+        "name": file.path,
+        "description": f"Rows of {file.path}, by its header.",
+        "field": [
+            {
+                "@type": "cr:Field",
+                "@id": f"rows-{number}/{place}",
+                "name": column.name,
+                "dataType": column.data_type,
+                "source": {"fileObject": {"@id": f"file-{number}"}, "extract": {"column": column.name}},
+            }
+            for place, column in enumerate(file.columns, start=1)
+        ],
     }
 
 

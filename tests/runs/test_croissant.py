@@ -32,6 +32,14 @@ issues = found.ctx.issues
 files = [[file.name, file.sha256, file.content_size, file.content_url] for file in found.distribution]
 print(json.dumps({"errors": sorted(issues.errors), "warnings": sorted(issues.warnings), "version": found.version, "files": files}))
 """
+READ = """
+import json, sys
+import mlcroissant
+place = json.load(sys.stdin)["place"]
+found = mlcroissant.Dataset(jsonld=place)
+rows = {table["name"]: [list(row.values()) for row in found.records(table["@id"])] for table in json.load(open(place))["recordSet"]}
+print(json.dumps(rows, default=lambda value: value.decode() if isinstance(value, bytes) else value.item()))
+"""
 BASE = "/workspaces/lab/datasets"
 API = "/api/v1/workspaces/lab/datasets"
 IMPORTS = "/api/v1/workspaces/lab/dataset-imports"
@@ -40,12 +48,16 @@ CONTENT = b"a,b\n1,2\n"
 
 def validated(document: dict[str, Any]) -> dict[str, Any]:
     """What mlcroissant, the specification's own reader, says of it."""
+    found: dict[str, Any] = asked(VALIDATE, document)
+    return found
+
+
+def asked(code: str, document: dict[str, Any]) -> Any:
     if not PYTHON.exists():
         pytest.skip("no mlcroissant here; `make .venv-croissant/installed` makes its environment")
-    done = subprocess.run([PYTHON, "-c", VALIDATE], input=json.dumps(document).encode(), capture_output=True, timeout=120, check=False)
+    done = subprocess.run([PYTHON, "-c", code], input=json.dumps(document).encode(), capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture
@@ -77,6 +89,42 @@ def test_what_is_written_is_valid(lab: tuple[Workspace, Actor], client: Client) 
     assert page["Content-Type"] == "application/ld+json"
     assert page.json()["distribution"][0]["sha256"] == document["distribution"][0]["sha256"]
     assert client.get(f"{API}/d/croissant.json?version=2").status_code == 404
+
+
+def test_columns_of_tables_are_said_and_read_by_their_header(lab: tuple[Workspace, Actor], client: Client, tmp_path: Path) -> None:
+    workspace, actor = lab
+    tables = {
+        "a.csv": 'id,größe in cm,name/label,when\n1,1.5,x,2026\n2,.5,"y, z",\n',
+        "b.tsv": "\ufeffn\tm\n7\t8e-1\n",
+        "long.csv": "a,b\n" + "1,2\n" * 20_000 + "1.5,x\n",
+    }
+    others = {
+        "twice.csv": "a,a\n1,2\n",
+        "none.csv": "1,2\n3,4\n",
+        "empty.csv": "a,\n1,2\n",
+        "ragged.csv": "a,b\n1\n",
+        "semi.csv": "a;b\n1;2\n",
+    }
+    with scope.open_workspace(workspace.pk):
+        dataset = create_dataset(actor=actor, slug="d", licence="CC-BY-4.0")
+        files = [stored(path, text.encode()) for path, text in (tables | others).items()]
+        files.append(stored("wide.csv", tables["a.csv"].encode("utf-16")))
+        import_dataset_version(actor=actor, dataset=dataset, role="train", files=files)
+    document = client.get(f"{API}/d/croissant.json").json()
+    assert (validated(document)["errors"], validated(document)["warnings"]) == ([], [])
+    fields = {table["name"]: [(field["name"], field["dataType"]) for field in table["field"]] for table in document["recordSet"]}
+    assert fields == {
+        "a.csv": [("id", "sc:Integer"), ("größe in cm", "sc:Float"), ("name/label", "sc:Text"), ("when", "sc:Integer")],
+        "b.tsv": [("n", "sc:Integer"), ("m", "sc:Float")],
+        "long.csv": [("a", "sc:Text"), ("b", "sc:Text")],
+    }
+    for entry in document["distribution"]:
+        (tmp_path / str(entry["name"])).write_bytes(tables.get(entry["name"], "").encode())
+        entry["contentUrl"] = entry["name"]
+    (tmp_path / "croissant.json").write_text(json.dumps(document))
+    rows = asked(READ, {"place": str(tmp_path / "croissant.json")})
+    assert (rows["a.csv"][0], rows["a.csv"][1][:3]) == ([1, 1.5, "x", 2026], [2, 0.5, "y, z"])
+    assert (rows["b.tsv"], len(rows["long.csv"]), rows["long.csv"][-1]) == ([[7, 0.8]], 20_001, ["1.5", "x"])
 
 
 def test_what_grows_says_so(lab: tuple[Workspace, Actor], client: Client) -> None:

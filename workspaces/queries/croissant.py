@@ -1,11 +1,18 @@
 """A version of a dataset as its Croissant says it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
+from workspaces.audit import Refusal
 from workspaces.croissant import Described, DescribedFile, document_of, published_on
-from workspaces.models import Dataset, DatasetVersion
-from workspaces.queries.registry import files_of
+from workspaces.croissant_tables import Column, columns_of
+from workspaces.models import Dataset, DatasetFile, DatasetVersion, NotFound
+from workspaces.queries.registry import beginning_of, files_of
+
+BYTES = 65_536  # of a table, to know its columns by
+MOST_TABLES = 20  # of a version; of further ones the file is named, and no column
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def croissant_of(dataset: Dataset, version: DatasetVersion | None, *, page: str, address: Callable[[str], str]) -> dict[str, Any]:
@@ -16,6 +23,7 @@ def croissant_of(dataset: Dataset, version: DatasetVersion | None, *, page: str,
         f", SHA-256 of its manifest's tree {version.content_hash}" if version and version.hash_form == DatasetVersion.HashForm.TREE else ""
     )
     files = files_of(version) if version else []
+    columns = {file.path: _columns(file, delimiter) for file, delimiter in _tables(files)}
     return document_of(
         Described(
             name=dataset.name,
@@ -27,6 +35,23 @@ def croissant_of(dataset: Dataset, version: DatasetVersion | None, *, page: str,
             creator=version.created_by.label if version else "",
             cite_as=f"{name} ({(version or dataset).public_id}{hashed}), {page}",
             is_live=dataset.is_live,
-            files=tuple(DescribedFile(file.path, address(file.path), file.blob.sha256, file.blob.bytes) for file in files),
+            files=tuple(
+                DescribedFile(file.path, address(file.path), file.blob.sha256, file.blob.bytes, columns.get(file.path, ()))
+                for file in files
+            ),
         )
     )
+
+
+def _tables(files: Iterable[DatasetFile]) -> Iterable[tuple[DatasetFile, str]]:
+    """The first tables, each with what stands between its cells."""
+    endings = ((file, file.path.rpartition(".")[2].lower()) for file in files)
+    return islice(((file, DELIMITERS[ending]) for file, ending in endings if ending in DELIMITERS), MOST_TABLES)
+
+
+def _columns(file: DatasetFile, delimiter: str) -> tuple[Column, ...]:
+    try:
+        text, is_cut = beginning_of(file.blob, BYTES)
+    except (NotFound, Refusal):
+        return ()  # what is known of the file is said all the same
+    return columns_of(text, delimiter=delimiter, is_cut=is_cut) if text is not None else ()
