@@ -74,12 +74,14 @@ def _scores(contract: Contract) -> "QuerySet[Evaluation]":
 def seed_trend(contract: Contract, points: int) -> list[float]:
     """The leading value as it stood hour after hour, the last `points` of them; it falls where a row's next seed is worse. Hours in which no row
     had a rank are left out; [] beyond TREND_SCORES scores."""
-    timed = every_score(_scores(contract)).annotate(
+    scores = _scores(contract).order_by()
+    if scores[: TREND_SCORES + 1].count() > TREND_SCORES:
+        return []
+    timed = every_score(scores).annotate(
         row=Window(DenseRank(), order_by=[F(name) for name in ALIKE]), hour=TruncHour("created_at", tzinfo=UTC)
     )  # fmt: skip
-    told = timed.order_by("created_at", "pk").values_list("hour", "row", "maker", "is_own", "value")[: TREND_SCORES + 1]
-    found = list(told)
-    return _hour_by_hour(contract, found)[-points:] if len(found) <= TREND_SCORES else []
+    told = timed.order_by("created_at", "pk").values_list("hour", "row", "maker", "is_own", "value")
+    return _hour_by_hour(contract, list(told))[-points:]
 
 
 def _hour_by_hour(contract: Contract, scores: list[tuple[datetime, int, uuid.UUID, int, float]]) -> list[float]:

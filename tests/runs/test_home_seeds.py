@@ -150,7 +150,10 @@ def test_so_many_scores_that_nobody_can_read_them_all_have_no_trend(laboratory: 
     score(laboratory, "steady", STEADY, hours_ago=6)
     assert len(seed_trend(contract(), 9)) == 1
     monkeypatch.setattr(home_seeds, "TREND_SCORES", 1)
-    assert seed_trend(contract(), 9) == []
+    newest = contract()
+    with CaptureQueriesContext(connection) as asked:
+        assert seed_trend(newest, 9) == []
+    assert not [each for each in asked if "DENSE_RANK" in each["sql"]], "they are counted, and not ranked"
 
 
 def test_worth_promoting_is_what_each_run_of_the_leading_row_made(laboratory: Laboratory) -> None:
