@@ -93,7 +93,8 @@ def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdo
 
 @command(Verb.OVERLAP_CHECK_ASKED, needs=Permission.IMPORT_DATA, kind=Kind.DATASET)
 def ask_overlap_check(event: Draft, *, actor: Actor, version: DatasetVersion) -> DatasetVersion:
-    """Let a version be read and compared anew; until that is done it is unchecked. Asked twice, it is done once."""
+    """Let a version be read and compared anew; until that is done it is unchecked, and what was found before goes on suspending what rests on it.
+    Asked twice, it is done once."""
     indexes = list(RecordIndex.objects.select_for_update(no_key=True).filter(version=version).select_related("version__dataset"))
     checks = list(
         OverlapCheck.objects.filter(Q(version=version) | Q(holdout=version)).order_by("pk").select_related("version__dataset", "holdout__dataset")
@@ -134,9 +135,9 @@ def set_reusable(event: Draft, *, actor: Actor, version: DatasetVersion, is_reus
     """Say whether a version may be used elsewhere. Nobody says so of one that is contaminated."""
     version = _locked(version)
     known = verdict_of(version)
-    if is_reusable and known.state == State.CONTAMINATED:
+    if is_reusable and known.is_contaminated:
         raise Refusal(
-            f"It is contaminated: {known.reason} Overrule that first, or upload a version without those records.", field="is_reusable"
+            f"It is contaminated: {known.contaminated} Overrule that first, or upload a version without those records.", field="is_reusable"
         )
     event.details["is_reusable"] = is_reusable
     return _rule(event, actor, version, reason, about=Ruling.About.REUSE, is_reusable=is_reusable)

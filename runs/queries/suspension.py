@@ -36,8 +36,9 @@ def _withdrawn(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
 
 
 def _contaminated(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
-    """Of the data that it was made of, however far back, the nearest that is contaminated by the verdict that holds now. Data that is not compared
-    with a new holdout yet, or cannot be, suspends nothing: each upload of one would suspend everything."""
+    """Of the data that it was made of, however far back, the nearest that is contaminated by the last verdict that was given: what is compared anew
+    stays so until that is done. Data that is not compared with a new holdout yet, or cannot be, suspends nothing: each upload of one would suspend
+    everything."""
     suspects = said_to_be_contaminated()
     if not suspects:
         return {}
@@ -48,7 +49,7 @@ def _contaminated(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     bad = {Node(NodeKind.DATASET_VERSION, row.pk): row for row in rows if verdicts[row.pk].is_contaminated}
     cause = _causes(sorted(bad), made_of.links)
     return {
-        start.id: f"{row.dataset.slug}@{row.number}, which it was made of, is contaminated: {verdicts[row.pk].reason}"
+        start.id: f"{row.dataset.slug}@{row.number}, which it was made of, is contaminated: {verdicts[row.pk].contaminated}"
         for start in starts
         if (row := bad.get(cause.get(start, start))) is not None
     }

@@ -236,8 +236,9 @@ def _data(below: _Below, row: DatasetVersion) -> tuple[str, str]:
     """What there is to say of a version, and its verdict."""
     found = below.verdicts[row.pk]
     count = plural(row.records, "record", "records") if row.records is not None else "records not counted"
-    verdict = STATES.get(found.state, "unknown")
-    return (f"{count}, {found.state}." if verdict == "yes" else f"{count}, {found.state}: {found.reason}"), verdict
+    verdict = "no" if found.is_contaminated else STATES.get(found.state, "unknown")
+    last = f" It was contaminated: {found.contaminated}" if found.is_contaminated and found.state != State.CONTAMINATED else ""
+    return (f"{count}, {found.state}." if verdict == "yes" else f"{count}, {found.state}: {found.reason}{last}"), verdict
 
 
 def _ended(sentence: str) -> str:

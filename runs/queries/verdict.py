@@ -1,6 +1,7 @@
 """May a dataset version be trusted beside the holdouts of its workspace? What the checks found, and what a person says against it.
 
-Promotion asks `verdict_of`: a version that is not checked against every holdout yet, or could not be, is never promotable.
+Promotion asks `verdict_of`: a version that is not checked against every holdout yet, or could not be, is never promotable. What was found last
+stays until it is found anew: a version that is about to be compared again is unchecked, and still as contaminated as it was.
 """
 
 import uuid
@@ -21,6 +22,7 @@ from workspaces.units import plural
 
 HOLDOUT = DatasetVersion.Role.HOLDOUT
 DIGITS = 16  # of a digest
+LAST = "last_"
 
 
 class State(StrEnum):
@@ -48,6 +50,7 @@ class Verdict:
     ruling: Ruling | None = None
     reuse: Ruling | None = None
     lapsed: Ruling | None = None  # a person's word of what the checks said before
+    contaminated: str = ""  # why it is so by the last word on it, of checks or a person; empty where it is not
 
     @property
     def is_reusable(self) -> bool | None:
@@ -60,7 +63,8 @@ class Verdict:
 
     @property
     def is_contaminated(self) -> bool:
-        return self.state == State.CONTAMINATED
+        """By the last word, also while it is compared anew."""
+        return bool(self.contaminated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class _Facts:
     holdouts: int = 0
     others: int = 0
     found: dict[uuid.UUID, Found] = field(default_factory=dict)
+    last: dict[uuid.UUID, Found] = field(default_factory=dict)  # with what is to be found anew
     indexes: dict[uuid.UUID, RecordIndex] = field(default_factory=dict)
     rulings: dict[tuple[uuid.UUID, str], Ruling] = field(default_factory=dict)
 
@@ -119,7 +124,7 @@ def said_to_be_contaminated() -> set[uuid.UUID]:
 
 
 def _suspects() -> "QuerySet[Any, Any]":
-    checks = OverlapCheck.objects.filter(method=METHOD, verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
+    checks = OverlapCheck.objects.filter(verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
     rulings = Ruling.objects.filter(about=Ruling.About.VERDICT, verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
     said = Q(pk__in=checks.values("version")) | Q(pk__in=rulings.values("version"))
     return DatasetVersion.objects.filter(said).exclude(role=HOLDOUT).order_by().values_list("pk")
@@ -130,7 +135,9 @@ def _facts(versions: list[DatasetVersion]) -> _Facts:
     facts, roles = _Facts(), dict(kept_query.ask(_roles))
     facts.holdouts = roles.pop(HOLDOUT, 0)
     facts.others = sum(roles.values())
-    facts.found = _found("version", keys) | _found("holdout", [version.pk for version in versions if version.role == HOLDOUT])
+    for side, asked in (("version", keys), ("holdout", [version.pk for version in versions if version.role == HOLDOUT])):
+        for row in kept_query.ask(_sums, side, versions=asked) if asked else ():
+            facts.found[row[side]], facts.last[row[side]] = _found(row, ""), _found(row, LAST)
     facts.indexes = {row.version_id: row for row in kept_query.rows(RecordIndex, version__in=keys, method=METHOD)}
     facts.rulings = {(row.version_id, row.about): row for row in kept_query.ask(_rulings, versions=keys)}
     return facts
@@ -146,39 +153,33 @@ def _rulings(versions: Any) -> "QuerySet[Ruling]":
 
 
 def _sums(side: str, versions: Any) -> "QuerySet[Any, dict[str, Any]]":
+    """What was found, and under names with LAST the same with what is to be found anew."""
     kinds = OverlapCheck.Verdict
-    checks = OverlapCheck.objects.filter(**{side: versions}, method=METHOD)
     other = "holdout" if side == "version" else "version"
     parts = [
         part for name in (other, "verdict", "exact", "near") for part in (Cast(name, TextField()), Value(" ", output_field=TextField()))
     ]
-    told = StringAgg(Concat(*parts, output_field=TextField()), ";", filter=~Q(verdict=kinds.CLEAN), order_by=F(other))
-    found: QuerySet[Any, dict[str, Any]] = (
-        checks.order_by()
-        .values(side)
-        .annotate(
-            checks=Count("pk"),
-            contaminated=Count("pk", filter=Q(verdict=kinds.CONTAMINATED)),
-            suspicious=Count("pk", filter=Q(verdict=kinds.SUSPICIOUS)),
-            unknown=Count("pk", filter=Q(verdict=kinds.UNKNOWN)),
-            exact_sum=Sum("exact"),
-            near_sum=Sum("near"),
-            digest=Coalesce(MD5(told), Value(""), output_field=TextField()),
-        )
-    )
+    sums: dict[str, Any] = {}
+    for name, which in (("", Q(method=METHOD)), (LAST, Q())):
+        told = StringAgg(Concat(*parts, output_field=TextField()), ";", filter=which & ~Q(verdict=kinds.CLEAN), order_by=F(other))
+        sums |= {
+            f"{name}checks": Count("pk", filter=which),
+            f"{name}contaminated": Count("pk", filter=which & Q(verdict=kinds.CONTAMINATED)),
+            f"{name}suspicious": Count("pk", filter=which & Q(verdict=kinds.SUSPICIOUS)),
+            f"{name}unknown": Count("pk", filter=which & Q(verdict=kinds.UNKNOWN)),
+            f"{name}exact_sum": Sum("exact", filter=which, default=0),
+            f"{name}near_sum": Sum("near", filter=which, default=0),
+            f"{name}digest": Coalesce(MD5(told), Value(""), output_field=TextField()),
+        }
+    found: QuerySet[Any, dict[str, Any]] = OverlapCheck.objects.filter(**{side: versions}).order_by().values(side).annotate(**sums)
     return found
 
 
-def _found(side: str, versions: list[uuid.UUID]) -> dict[uuid.UUID, Found]:
-    if not versions:
-        return {}
-    return {
-        row[side]: Found(
-            row["checks"], row["contaminated"], row["suspicious"], row["unknown"], int(row["exact_sum"]), int(row["near_sum"]),
-            row["digest"][:DIGITS],
-        )
-        for row in kept_query.ask(_sums, side, versions=versions)
-    }  # fmt: skip
+def _found(row: dict[str, Any], name: str) -> Found:
+    checks, contaminated, suspicious, unknown, exact, near, digest = (
+        row[f"{name}{part}"] for part in ("checks", "contaminated", "suspicious", "unknown", "exact_sum", "near_sum", "digest")
+    )
+    return Found(checks, contaminated, suspicious, unknown, int(exact), int(near), digest[:DIGITS])
 
 
 def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
@@ -187,24 +188,30 @@ def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
     checked, reason = _checked(version, found, index, facts)
     ruling = facts.rulings.get((version.pk, Ruling.About.VERDICT))
     reuse = facts.rulings.get((version.pk, Ruling.About.REUSE))
+    last = _last_contaminated(version, facts.last.get(version.pk, Found()), ruling)
     if ruling is None or not ruling.verdict or checked == State.UNCHECKED:
-        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse)
+        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, None, last)
     if ruling.said != found.said:
-        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, lapsed=ruling)
-    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, found.words, ruling, reuse)
+        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, ruling, last)
+    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, found.words, ruling, reuse, None, last)
+
+
+def _last_contaminated(version: DatasetVersion, last: Found, ruling: Ruling | None) -> str:
+    """Why it is contaminated by a person's word on what was found last, else by that."""
+    if ruling is not None and ruling.verdict and ruling.said == last.said:
+        return ruling.reason if ruling.verdict == State.CONTAMINATED else ""
+    return _contaminated(last, version.role == HOLDOUT) if last.contaminated else ""
 
 
 def _checked(version: DatasetVersion, found: Found, index: RecordIndex | None, facts: _Facts) -> tuple[State, str]:
     """The worst that the checks say. One that is missing is worse than what is only suspicious: it may find more."""
     is_held_out = version.role == HOLDOUT
-    wanted = facts.others if is_held_out else facts.holdouts
-    met = plural(wanted, "other version", "other versions") if is_held_out else plural(wanted, "holdout version", "holdout versions")
+    wanted, met = _met(version, facts)
     if found.contaminated:
-        return State.CONTAMINATED, _stands(found.exact, is_held_out, "", plural(found.contaminated, "version", "versions"))
-    if index is None:
-        return State.UNCHECKED, "Its records have not been read yet."
-    if found.checks < wanted:
-        return State.UNCHECKED, f"It has been compared with {found.checks} of {met} so far."
+        return State.CONTAMINATED, _contaminated(found, is_held_out)
+    missing = _missing(version, found, index, facts)
+    if index is None or missing:
+        return State.UNCHECKED, missing
     if found.unknown:
         return State.UNKNOWN, f"It could not be compared with {found.unknown} of {met}."
     if found.suspicious:
@@ -213,6 +220,25 @@ def _checked(version: DatasetVersion, found: Found, index: RecordIndex | None, f
         return State.CLEAN, "There is nothing here that it could meet." if is_held_out else "There is no holdout here that it could meet."
     records = plural(index.records, "record", "records")
     return State.CLEAN, f"None of its {records} stands in {'the ' if wanted > 1 else ''}{met}."
+
+
+def _met(version: DatasetVersion, facts: _Facts) -> tuple[int, str]:
+    """How many versions it is held against, in a number and in words."""
+    if version.role == HOLDOUT:
+        return facts.others, plural(facts.others, "other version", "other versions")
+    return facts.holdouts, plural(facts.holdouts, "holdout version", "holdout versions")
+
+
+def _missing(version: DatasetVersion, found: Found, index: RecordIndex | None, facts: _Facts) -> str:
+    """What keeps it from being checked, in a sentence; empty where it is."""
+    wanted, met = _met(version, facts)
+    if index is None:
+        return "Its records have not been read yet."
+    return f"It has been compared with {found.checks} of {met} so far." if found.checks < wanted else ""
+
+
+def _contaminated(found: Found, is_held_out: bool) -> str:
+    return _stands(found.exact, is_held_out, "", plural(found.contaminated, "version", "versions"))
 
 
 def _stands(records: int, is_held_out: bool, nearly: str, versions: str) -> str:

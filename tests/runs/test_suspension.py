@@ -8,13 +8,14 @@ from django.test.utils import CaptureQueriesContext
 from runs.checks.candidate import candidate_of
 from runs.checks.data import nothing_withdrawn
 from runs.commands.approval import decide_approval
-from runs.commands.overlap import overrule_verdict
+from runs.commands.overlap import Finding, ask_overlap_check, overrule_verdict, record_overlap, set_reusable
 from runs.commands.promotion import withdraw_promotion
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.eligibility import Verdict
 from runs.models import Artifact, Promotion
 from runs.queries.promotion import told
 from runs.queries.trace import Trace, find_traced, trace_of
+from runs.queries.verdict import State, verdict_of
 from runs.queries.withdrawal import find_subject
 from tests.factories_pages import client_of
 from tests.factories_promotions import add_input, check_overlaps, make_candidate, propose, score_of
@@ -22,6 +23,7 @@ from tests.factories_registry import make_dataset_version
 from tests.factories_runs import Laboratory
 from tests.runs.test_promotion import approver, laboratory
 from workspaces.access import Actor, rights_of
+from workspaces.audit import Refusal
 from workspaces.commands.blob import receive_file
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.models import DatasetVersion
@@ -138,6 +140,44 @@ def test_a_persons_word_that_data_is_contaminated_suspends_and_one_that_is_only_
         trace = traced(laboratory, promotion)
         assert gaps(trace) == whole, "it breaks no trace either"
         assert [item.verdict for step in trace.steps for item in step.items if "suspicious" in item.words] == ["person"]
+
+
+def test_what_is_compared_anew_stays_contaminated_until_that_is_done(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        leak(laboratory)
+        check_overlaps()
+        assert told([promotion])[0].suspended == WHY
+        ask_overlap_check(actor=laboratory.owner, version=table())
+        assert (verdict_of(table()).state, verdict_of(table()).is_promotable) == (State.UNCHECKED, False)
+        assert told([promotion])[0].suspended == WHY
+        assert "table, version 1" in broken(traced(laboratory, promotion))
+        with pytest.raises(Refusal, match="contaminated"):
+            set_reusable(actor=laboratory.owner, version=table(), is_reusable=True, reason="Public data.")
+        check_overlaps()
+        assert told([promotion])[0].suspended == WHY
+        overrule_verdict(actor=approver, version=table(), verdict="clean", reason="Every game has that record")
+        ask_overlap_check(actor=laboratory.owner, version=table())
+        assert told([promotion])[0].may_be_rested_on, "a person's word holds as long"
+        assert not verdict_of(table()).is_promotable
+        check_overlaps()
+        assert told([promotion])[0].may_be_rested_on
+        overrule_verdict(actor=approver, version=table(), verdict="", reason="It does matter")
+        assert told([promotion])[0].suspended == WHY
+        holdout = DatasetVersion.objects.get(dataset__slug="unseen")
+        record_overlap(actor=Actor.system(job_id="test"), version=table(), holdout=holdout, finding=Finding())
+        assert told([promotion])[0].may_be_rested_on, "until another verdict is there"
+
+
+def test_a_persons_word_that_data_is_contaminated_holds_while_it_is_compared_anew(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        overrule_verdict(actor=approver, version=table(), verdict="contaminated", reason="I know these games")
+        ask_overlap_check(actor=laboratory.owner, version=table())
+        assert told([promotion])[0].suspended == "table@1, which it was made of, is contaminated: I know these games."
+        make_dataset_version(laboratory.owner, "unseen", role="holdout", content=b"a,b\n9,9\n7,7\n")
+        check_overlaps()
+        assert told([promotion])[0].state == "suspended"
 
 
 def test_data_that_it_was_not_made_of_suspends_nothing(laboratory: Laboratory, approver: Actor) -> None:

@@ -40,7 +40,7 @@ DEMANDED: dict[str, dict[str, Any]] = {
     "runs.Sweep": {"space": {"kind": "grid", "axes": {"rate": [1, 2]}}, "members": 2},
     "runs.Export": {"status": "ready", "began_at": NOW, "ended_at": NOW, "bytes": 1},
     "runs.Promotion": {"status": "promoted", "name": "1", "facts": [], "decided_at": NOW, "statement": ENVELOPE},
-    "runs.OverlapCheck": {"method": 1, "verdict": "contaminated", "pairs": []},
+    "runs.OverlapCheck": {"method": 1, "verdict": "clean", "pairs": []},
     "runs.RecordIndex": {"method": 1},
     "runs.Ruling": {"about": "verdict", "verdict": "clean"},
     "runs.Evaluation": {"samples_read": {"path": "x", "counts": {}, "scored": 0, "mean": None, "fault_count": 0, "faults": []}},
