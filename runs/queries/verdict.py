@@ -193,6 +193,9 @@ def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
         return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, None, last)
     if ruling.said != found.said:
         return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, ruling, last)
+    missing = _missing(version, found, index, facts)
+    if missing and ruling.verdict == State.CLEAN:  # said of what was found so far, and that is not all
+        return Verdict(State.UNCHECKED, missing, checked, reason, found.said, found.words, None, reuse, None, last)
     return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, found.words, ruling, reuse, None, last)
 
 

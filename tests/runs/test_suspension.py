@@ -180,6 +180,22 @@ def test_a_persons_word_that_data_is_contaminated_holds_while_it_is_compared_ane
         assert told([promotion])[0].state == "suspended"
 
 
+def test_a_word_on_what_was_found_makes_nothing_promotable_that_is_not_compared_with_every_holdout(
+    laboratory: Laboratory, approver: Actor
+) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        leak(laboratory)
+        check_overlaps()
+        overrule_verdict(actor=approver, version=table(), verdict="clean", reason="Every game has that record")
+        assert verdict_of(table()).is_promotable
+        make_dataset_version(laboratory.owner, "later", role="holdout", content=b"a,b\n9,9\n7,7\n")
+        assert (verdict_of(table()).state, verdict_of(table()).is_promotable) == (State.UNCHECKED, False)
+        assert told([promotion])[0].may_be_rested_on
+        check_overlaps()
+        assert verdict_of(table()).is_promotable, "nothing new was found, so the word still holds"
+
+
 def test_data_that_it_was_not_made_of_suspends_nothing(laboratory: Laboratory, approver: Actor) -> None:
     with laboratory.opened():
         promotion = promote(laboratory, approver, make_candidate(laboratory))
