@@ -8,15 +8,22 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddConstraint, AddField, AddIndex, CreateModel
 
+from workspaces.create_models import CreateModels
+
 
 @pytest.mark.parametrize("app", ["workspaces", "runs"])
 def test_migrations_are_linear(app: str) -> None:
+    """One after the other; a database that has nothing yet begins with the one that stands for the first of them."""
     loader = MigrationLoader(None, ignore_no_migrations=False)
     names = sorted(name for label, name in loader.disk_migrations if label == app)
+    [squashed] = [name for name in names if loader.disk_migrations[app, name].replaces]
+    names.remove(squashed)
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "two migrations have one number, or one is missing"
-    for before, name in pairwise(names):
+    replaced = [name for _, name in loader.disk_migrations[app, squashed].replaces]
+    assert replaced == names[: len(replaced)]
+    for number, (before, name) in enumerate(pairwise(names), start=1):
         parents = [parent for parent in loader.disk_migrations[app, name].dependencies if parent[0] == app]
-        assert parents == [(app, before)], f"{name} does not follow {before}"
+        assert parents == [(app, squashed if number == len(replaced) else before)], f"{name} does not follow {before}"
 
 
 @pytest.mark.django_db
@@ -33,6 +40,7 @@ def test_what_belongs_to_a_new_model_stands_inside_it(app: str) -> None:
         if label != app:
             continue
         made = {operation.name_lower for operation in migration.operations if isinstance(operation, CreateModel)}
+        made |= {one.name_lower for operation in migration.operations if isinstance(operation, CreateModels) for one in operation.models}
         later = {operation.model_name_lower for operation in migration.operations if isinstance(operation, AddField)}
         beside += [
             f"{name}: {operation.model_name_lower}"
