@@ -2,6 +2,7 @@
 
 A script of the standard library. `python -I -S -E launcher.py run FOLDER` detaches and prints `started`, `exists` or a reason once
 the answer is durable; `... hold FOLDER` does the same in the foreground, for an engine that started it, and ends with the run's own status;
+`... wait ROOM` forks a launcher for each folder that it is asked for (`waiting.py`), as detached as one that `run` leaves;
 `... finish FOLDER REASON` ends what a killed launcher left behind, `... gone FOLDER UID` where the folder itself was taken away;
 `... trial ISOLATION` says by its exit status whether this kernel lets us. It needs no running labsite: the limits hold while labsite is
 down. What it may rely on is in `state/` (written by labsite, out of the run's reach) and `job.json`; what the run wrote is never trusted.
@@ -9,6 +10,7 @@ down. What it may rely on is in `state/` (written by labsite, out of the run's r
 
 import contextlib
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -17,7 +19,7 @@ import time
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from runs.pools import cell
-from runs.pools.processes import identity, is_alive, launched, marked, read_json, signal_user, write_json
+from runs.pools.processes import identity, is_alive, launched, marked, read_json, signal_user, stat_fields, write_json
 from runs.pools.supervisor import Supervisor
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -67,17 +69,57 @@ def run(folder: str) -> str:
     if os.fork():
         os.close(writer)
         return os.read(reader, 1000).decode() or "the launcher died"
+    detached(folder, writer)
+    os._exit(0)
+
+
+def detached(folder: str, writer: int) -> None:
+    """Leave the caller's session and streams, and `watch`; what is said of the start goes to `writer`."""
     os.setsid()
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
 
     def say(text: str) -> None:
-        os.write(writer, text.encode())
+        with contextlib.suppress(BrokenPipeError):  # whoever asked is gone, or waits no longer: the folder says it to all
+            os.write(writer, text.encode())
         os.close(writer)
 
     watch(folder, say)
-    os._exit(0)
+
+
+def wait() -> None:
+    """Fork a launcher for each folder that is asked for at standard input, a socket, with the pipe that wants the answer; until nobody asks."""
+    socket = importlib.import_module("socket")  # no other launcher waits for it
+    door = socket.socket(fileno=0)
+    importlib.import_module("gc").freeze()  # what is there already is never written to again: forks share it
+    while True:
+        asked, rights, _, _ = door.recvmsg(4096, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+        if not asked:
+            return
+        answer = int.from_bytes(rights[0][2][:4], sys.byteorder)
+        child = os.fork()
+        if child == 0:
+            # Twice, so that what watches the run is nobody's child, and nobody who ends labsite's processes finds it below them.
+            if os.fork() == 0 and be_called(asked):
+                detached(os.fsdecode(asked), answer)
+            os._exit(0)
+        os.close(answer)
+        os.waitpid(child, 0)
+
+
+def be_called(folder: bytes) -> bool:
+    """Put the folder on our command line, by which `launched` finds us; False where there is no room. The kernel shows what stands in our memory
+    where the command line was when we were started (proc(5), arg_start)."""
+    fields = stat_fields(os.getpid())
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read()
+    kept, told = words.index(b"\0wait\0") + 1, b"run\0" + folder + b"\0"
+    begins = int(fields[45]) if fields else 0
+    if not begins or len(told) > len(words) - kept:
+        return False
+    ctypes.memmove(begins + kept, told.ljust(len(words) - kept, b"\0"), len(words) - kept)
+    return True
 
 
 def hold(folder: str) -> int:
@@ -175,7 +217,9 @@ if __name__ == "__main__":
         os._exit(cell.trial(sys.argv[2]))
     if sys.argv[1] == "hold":
         os._exit(hold(sys.argv[2]))
-    if sys.argv[1] == "run":
+    if sys.argv[1] == "wait":
+        wait()
+    elif sys.argv[1] == "run":
         os.write(1, run(sys.argv[2]).encode())
     else:
         os.write(1, {"finish": finish, "gone": gone}[sys.argv[1]](sys.argv[2], sys.argv[3]).encode())

@@ -131,6 +131,7 @@ def launched(folder: str) -> "list[int]":
                 words = file.read()
         except OSError:
             continue
+        words = words.rstrip(b"\0") + b"\0"  # one that was forked has room to spare behind its folder
         if words.endswith(told) and b"launcher.py\0" in words:
             found.append(int(name))
     return found

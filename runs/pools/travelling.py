@@ -8,7 +8,7 @@ from runs.pools.base import PoolError
 
 TRAVELLING = (
     "base.py", "cell.py", "far.py", "folder.py", "isolation.py", "launcher.py", "listed.py", "local.py", "processes.py", "ray.py", "sampling.py",
-    "scheduled.py", "scheduler.py", "schedulers.py", "slurm.py", "staging.py", "supervisor.py", "uids.py",
+    "scheduled.py", "scheduler.py", "schedulers.py", "slurm.py", "staging.py", "supervisor.py", "uids.py", "waiting.py",
 )  # fmt: skip
 
 
