@@ -1,9 +1,11 @@
 """`manage.py work QUEUE`: one RQ worker on exactly one queue, jobs in JSON."""
 
 import argparse
+import gc
 import logging
 import os
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import django_rq
@@ -13,6 +15,7 @@ from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from runs.jobs import lanes
+from runs.queue import JOBS
 
 LAST_SECONDS = 10.0
 AUTOGROUP = Path("/proc/self/autogroup")
@@ -27,6 +30,15 @@ def give_way(niceness: int) -> None:
     os.nice(niceness)
     with suppress(OSError):  # a kernel without autogroups has no such file
         AUTOGROUP.write_text(str(niceness))
+
+
+def settle(queue: str) -> None:
+    """Load the queue's jobs, and put what has been loaded out of the garbage collector's sight: it stays as long as the worker, and each look
+    through all of it took as long as a whole run."""
+    for _, function in (job for job in JOBS.values() if job[0] == queue):
+        import_module(function.rpartition(".")[0])
+    gc.collect()
+    gc.freeze()
 
 
 class Worker(SimpleWorker):
@@ -49,6 +61,7 @@ class Command(BaseCommand):
         # close_old_connections (runs/queue.py), so that a restarted database is met with a new connection.
         logging.getLogger("rq").setLevel(logging.WARNING)
         source = django_rq.get_queue(queue)
+        settle(queue)
         worker = Worker([source], connection=source.connection, serializer=JSONSerializer)
         worker.work(burst=burst, logging_level="WARNING")
         lanes.wait(LAST_SECONDS)  # what is cut off after that is under leases, and taken up by others
