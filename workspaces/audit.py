@@ -89,6 +89,7 @@ class Draft:
     reason: str = ""
     subjects: list[Subject] = field(default_factory=list)  # each row once, with its hash before the command touched it
     about: models.Model | None = None  # what the event is about, where it is not the first thing that changed
+    last_writes: kept_write.Writes | None = None  # of which the command reads nothing any more: they go with what the event asks
     ledger: Workspace | None = None  # the workspace's row, once this command holds the ledger's lock (workspaces/accounts.py)
 
     def created(self, *rows: models.Model) -> None:
@@ -222,9 +223,8 @@ def write_event(draft: Draft, *, actor: Actor, command_id: uuid.UUID, in_archive
 
     Under that lock the workspace's status is final: what began before the workspace was archived raises Archived here."""
     questions, tables = _row_questions(subject.row for subject in draft.subjects if not subject.gone and not subject.after_hash)
-    heads, [(now, status)], *stored = kept_query.ask_together(
-        [kept_query.Question(_head, (), {}), kept_query.Question(_standing, (), {"key": scope.current_id()}), *questions]
-    )
+    asked = [kept_query.Question(_head, (), {}), kept_query.Question(_standing, (), {"key": scope.current_id()}), *questions]
+    heads, [(now, status)], *stored = kept_query.ask_together(asked, after=draft.last_writes)
     head = next(iter(heads), None) or AuditHead.objects.create()
     if status == Workspace.Status.ARCHIVED and not in_archive:
         raise Archived

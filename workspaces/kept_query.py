@@ -18,7 +18,7 @@ from django.db.models.query import ModelIterable, ValuesIterable, get_related_po
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
 
-from workspaces import prepared, scope
+from workspaces import kept_write, prepared, scope
 
 M = TypeVar("M", bound=Model)
 
@@ -136,9 +136,11 @@ def asking_ahead() -> Iterator[None]:
         _answers.reset(token)
 
 
-def ask_together(questions: Sequence[Question], *, ahead: Sequence[Question] = ()) -> list[list[Any]]:
+def ask_together(
+    questions: Sequence[Question], *, ahead: Sequence[Question] = (), after: kept_write.Writes | None = None
+) -> list[list[Any]]:
     """The rows of each, as `ask` gives them, asked one after the other in one round trip: a later one sees what is there once an earlier one
-    has its locks.
+    has its locks. What is to be written `after` which they are asked goes before them in the same round trip.
 
     `ahead` is asked in the same round trip for whoever in this command asks it later: the first to do so has the answer at once, the next asks
     anew. It must be nothing that the command changes in between.
@@ -155,9 +157,9 @@ def ask_together(questions: Sequence[Question], *, ahead: Sequence[Question] = (
         ]
     answers = _answers.get()
     if answers is None:
-        return _asked(questions, opened)
+        return _asked(questions, opened, after)
     known = {place: answers.pop(form) for place, one in enumerate(questions) if (form := _form_of(one)) in answers} if answers else {}
-    found = _asked([*(one for place, one in enumerate(questions) if place not in known), *ahead], opened)
+    found = _asked([*(one for place, one in enumerate(questions) if place not in known), *ahead], opened, after)
     here = iter(found[: len(questions) - len(known)])
     answers |= {_form_of(one): rows for one, rows in zip(ahead, found[len(questions) - len(known) :], strict=True)}
     return [known[place] if place in known else next(here) for place in range(len(questions))]
@@ -168,17 +170,21 @@ def _form_of(question: Question) -> Hashable:
     return question.build, question.shape, frozenset(values)
 
 
-def _asked(questions: Sequence[Question], opened: scope.Scope | None) -> list[list[Any]]:
-    if not questions:
+def _asked(questions: Sequence[Question], opened: scope.Scope | None, after: kept_write.Writes | None = None) -> list[list[Any]]:
+    written = after.taken() if after is not None else []
+    if not questions and not written:
         return []
     kept = [_kept_of(question, opened.workspace_id if opened else None) for question in questions]
     statements = [(one.sql, one.values(question.keys)) for one, question in zip(kept, questions, strict=True)]
     found = []
-    with prepared.sent(statements) as cursor:
-        for place in range(len(kept)):
+    with prepared.sent([*((sql, values) for sql, values, _ in written), *statements]) as cursor:
+        for place in range(len(written) + len(kept)):
             if place:
                 cursor.nextset()
-            found.append(cursor.fetchall())
+            if place < len(written):
+                written[place][2](cursor)
+            else:
+                found.append(cursor.fetchall())
     return [one.rows(rows) for one, rows in zip(kept, found, strict=True)]
 
 

@@ -25,6 +25,8 @@ PLAIN = frozenset(
     {"UUIDField", "CharField", "TextField", "DateTimeField", "BooleanField", "PositiveIntegerField", "IntegerField", "BigIntegerField"}
 )
 
+Write = tuple[str, list[Any], Callable[[Any], None]]  # a statement, its values, and who takes its answer
+
 
 class Writes:
     """Statements that are sent together, in the order in which they were put in: one round trip, and so much less time under the locks of the
@@ -33,7 +35,7 @@ class Writes:
 
     def __init__(self) -> None:
         self.changed = 0  # rows that `change` has found, once it was sent
-        self._statements: list[tuple[str, list[Any], Callable[[Any], None]]] = []
+        self._statements: list[Write] = []
 
     def insert(self, rows: Sequence[models.Model]) -> None:
         """Add new rows of one model, with keys of their own, in one statement."""
@@ -97,9 +99,14 @@ class Writes:
         """One more statement, without values and without an answer."""
         self._put(sql, [], lambda _: None)
 
+    def taken(self) -> list[Write]:
+        """What was put in, for one who sends it with statements of their own, and gives each the cursor at its answer."""
+        statements, self._statements = self._statements, []
+        return statements
+
     def send(self) -> None:
         """Send what was put in, all of it or, where one fails, nothing that lasts: the transaction is over then."""
-        statements, self._statements = self._statements, []
+        statements = self.taken()
         if not statements:
             return
         with prepared.sent([(sql, values) for sql, values, _ in statements]) as cursor:

@@ -115,7 +115,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     event.deleting(item)
     writes.delete(QueueItem, "id", item.pk)
     move(event, run, RunStatus.STARTING, beside=writes)
-    writes.send()
+    event.last_writes = writes
     event.created(attempt, run_token)
     event.details["attempt"] = {"number": number, "key": attempt.key, "pool": pool.slug}
     return attempt
@@ -138,7 +138,7 @@ def mark_running(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, st
     event.change_together((attempt, {"status": AttemptStatus.RUNNING, "started_at": started_at or now}), *waited, beside=writes)
     if run.status == RunStatus.STARTING:
         move(event, run, RunStatus.RUNNING, started_at=run.started_at or started_at or now, beside=writes)
-    writes.send()
+    event.last_writes = writes
     return attempt
 
 
@@ -152,7 +152,7 @@ def end_attempt(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, end
         raise Refusal("The end of this attempt is on record already.")
     event.about = run
     lost = AttemptStatus.LOST if ended.reason == "launcher_lost" else AttemptStatus.ENDED
-    close(event, held, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost, is_left=True)
+    event.last_writes = close(event, held, ended, AttemptStatus.INTERRUPTED if is_interrupted else lost, is_left=True)
     event.details["exit"] = {"code": ended.code, "signal": ended.signal, "reason": ended.reason[:40]}
     queue.ring("collect_attempt", subject=scope.current_id())  # with all that wait: many ends, one bell
     queue.ring("dispatch_run", subject=scope.current_id())  # somebody may wait for its place
@@ -169,7 +169,7 @@ def fail_start(event: Draft, *, actor: Actor, attempt: Attempt, fence: int, reas
     event.about = run
     now = timezone.now().timestamp()
     ended = Exit(code=None, signal=None, started_at=now, ended_at=now, reason="not_started", peak_memory_bytes=None, cpu_seconds=None)
-    close(event, held, ended, AttemptStatus.ENDED)
+    close(event, held, ended, AttemptStatus.ENDED).send()
     forget_values(attempt.key)  # nothing ran: nothing prints them
     if run.status == RunStatus.CANCELLING:
         end(event, run=run, status=RunStatus.CANCELLED, reason_code="cancelled")
@@ -276,9 +276,9 @@ def _slots(engine: Engine, taken: Collection[int], attempt: Attempt, slots: int)
     return [EngineSlot(engine=engine, number=number, attempt_id=attempt.pk) for number in free]
 
 
-def close(event: Draft, held: Locked, ended: Exit, status: AttemptStatus, *, is_left: bool = False) -> None:
+def close(event: Draft, held: Locked, ended: Exit, status: AttemptStatus, *, is_left: bool = False) -> kept_write.Writes:
     """Record the end of an attempt and what it cost, at the rate that the run is frozen with; free its slots and end its token. `is_left`: to
-    collectors, and whoever held its lease so far has nothing more to say. Whatever `held` has is as it was read."""
+    collectors, and whoever held its lease so far has nothing more to say. Whatever `held` has is as it was read. The caller sends the writes."""
     run, attempt, watch = held.run, held.attempt, held.watch
     event.changing(run, attempt, *held.tokens, as_read=True)
     api_micros = watch.api_spend_micros
@@ -309,4 +309,4 @@ def close(event: Draft, held: Locked, ended: Exit, status: AttemptStatus, *, is_
         writes.update(watch, ["collecting_since", "collect_tries", "lease_until", "lease_holder", "lease_fence"])
     ends = ((one, {"revoked_at": now}) for one in held.tokens)
     event.change_together((attempt, of_attempt), (run, of_run), *ends, beside=writes)
-    writes.send()
+    return writes

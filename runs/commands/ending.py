@@ -92,7 +92,7 @@ def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Ex
     if attempt.status not in OPEN_ATTEMPTS:
         raise Refusal("The end of this attempt is on record already.")
     event.about = run
-    close(event, held, ended, AttemptStatus.INTERRUPTED)
+    close(event, held, ended, AttemptStatus.INTERRUPTED).send()
     _after_interruption(event, run, attempt, harvest or Harvest())
     return run
 

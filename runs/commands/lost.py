@@ -50,7 +50,7 @@ def declare_lost(event: Draft, /, *, actor: Actor, run: Run, reason: str) -> Run
         code=None, signal=None, started_at=started_at.timestamp(), ended_at=ended_at.timestamp(), reason="launcher_lost",
         peak_memory_bytes=None, cpu_seconds=None,
     )  # fmt: skip
-    close(event, held, ended, AttemptStatus.LOST, is_left=True)
+    close(event, held, ended, AttemptStatus.LOST, is_left=True).send()
     # What it leaves there is not thrown away: collected once the pool answers again (`kept_back`).
     Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
     words = f"{actor.label} declared it lost, its pool did not answer; its program may still run there until its wall limit. Why: {reason}"

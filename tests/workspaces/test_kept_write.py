@@ -89,6 +89,24 @@ def test_what_is_put_together_is_written_in_its_order_in_one_round_trip(person: 
         writes.send()
 
 
+def test_what_is_asked_after_writes_sees_them_in_one_round_trip(person: User, django_assert_num_queries: Any) -> None:
+    row = told(person, words="first")
+    writes = kept_write.Writes()
+    writes.insert([row])
+    row.words = "then"
+    writes.update(row, ["words"])
+    asked = [kept_query.question(Notification, pk=row.pk), kept_query.question(Notification, person=person)]
+    with transaction.atomic(), django_assert_num_queries(1):
+        [found], all_of_them = kept_query.ask_together(asked, after=writes)
+    assert (found.words, found.created_at, all_of_them) == ("then", row.created_at, [row])
+    with django_assert_num_queries(1):
+        assert kept_query.ask_together(asked[:1], after=writes) == [[row]], "they are written once"
+    gone = kept_write.Writes()
+    gone.update(told(person), ["words"])
+    with pytest.raises(DatabaseError, match="to save"), transaction.atomic():
+        kept_query.ask_together(asked, after=gone)
+
+
 def test_nothing_of_what_is_put_together_stays_where_one_thing_fails(person: User) -> None:
     writes = kept_write.Writes()
     writes.insert([told(person)])
