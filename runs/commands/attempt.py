@@ -21,7 +21,7 @@ from runs.queries.at_once import at_work
 from runs.queries.claim import is_first
 from runs.queries.hold import holds
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
-from runs.queries.start import STARTS_BY, Grounds, conditions, rooms, with_grounds
+from runs.queries.start import STARTS_BY, Grounds, conditions, rooms, slots_taken, with_grounds
 from runs.start import Waits
 from workspaces import ids, kept_query, kept_write, ledger, scope, standings
 from workspaces.access import Actor, Kind, Permission, rights_of, rights_questions
@@ -226,6 +226,7 @@ def _asked_later(run: Run, now: datetime) -> list[kept_query.Question]:
         at_work(),
         *standings.questions(now=now, units=STARTS_BY),
         holds(),
+        slots_taken([run.pool_id]),
         *(question for unit in promised for question in ledger.questions(unit=unit, run_id=run.pk, window_start=run.budget_window_at)),
         approval.open_requests(subject_type="priority", subject_id=run.pk),
     ]

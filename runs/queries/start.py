@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, DateTimeField, DurationField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
-from runs.models import Run
+from runs.models import Attempt, Run
 from runs.queries.at_once import at_once_of, count_at_work
 from runs.queries.hold import queue_hold
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lowered import Bound, amount_of, approved, bounds
 from runs.share import Turn
 from runs.start import Asked, AtOnce, Hold, Holds, Room, Waits, what_holds
-from workspaces import prepared, scope
+from workspaces import kept_query
 from workspaces.access import Kind, Permission
-from workspaces.models import Limit, Pool, Unit, WithdrawnObject, Workspace
+from workspaces.models import EngineSlot, Limit, Pool, Unit, WithdrawnObject, Workspace
 from workspaces.queries.member import people
 from workspaces.standings import CALENDAR, Standing, amount_words, standings
 from workspaces.units import duration
@@ -63,7 +63,8 @@ def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid
     closed it. With `says_ends` also when the next run there ends at the latest; `turns`: by engine, who goes first there
     (`runs.queries.share`)."""
     wanted = {pool.pk: pool for pool in pools}
-    taken = _taken(list(wanted))
+    [counted] = kept_query.ask_together([slots_taken(list(wanted))])
+    taken = {pool: (own, of_engine) for pool, own, of_engine in counted}
     busy = [pk for pk, (slots, _) in taken.items() if slots] if says_ends else []
     ends = _next_ends(busy) if busy else {}
     return {
@@ -87,20 +88,19 @@ def rooms(pools: Iterable[Pool], *, says_ends: bool = False, turns: Mapping[uuid
     }
 
 
-_TAKEN = """
-SELECT pool.id,
-       (SELECT coalesce(sum(run.slots), 0)::integer
-          FROM runs_attempt AS attempt JOIN runs_run AS run ON run.workspace_id = attempt.workspace_id AND run.id = attempt.run_id
-         WHERE attempt.workspace_id = pool.workspace_id AND attempt.pool_id = pool.id AND attempt.status = ANY(%s)),
-       (SELECT count(*) FROM workspaces_engineslot AS slot WHERE slot.engine_id = pool.engine_id)
-  FROM workspaces_pool AS pool WHERE pool.workspace_id = %s AND pool.id = ANY(%s)
-"""
+def slots_taken(pools: list[uuid.UUID]) -> kept_query.Question:
+    """Slots that are taken of each pool, and of its engine: what `rooms` asks, for one who asks for more in the same round trip."""
+    return kept_query.Question(_slots_taken, (), {"pools": pools})
 
 
-def _taken(pools: list[uuid.UUID]) -> dict[uuid.UUID, tuple[int, int]]:
-    """Slots that are taken of each pool, and of its engine, by one statement, since every claim asks it."""
-    with prepared.sent([(_TAKEN, [sorted(OPEN_ATTEMPTS), scope.current_id(), pools])]) as cursor:
-        return {pool: (own, of_engine) for pool, own, of_engine in cursor.fetchall()}
+def _slots_taken(pools: Any) -> "QuerySet[Any, Any]":
+    own = Attempt.objects.filter(pool=OuterRef("pk"), status__in=sorted(OPEN_ATTEMPTS)).order_by().values("pool")
+    of_engine = EngineSlot.objects.filter(engine=OuterRef("engine")).order_by().values("engine")
+    return Pool.objects.filter(pk=pools).values_list(
+        "pk",
+        Coalesce(Subquery(own.annotate(taken=Sum("run__slots")).values("taken")), 0),
+        Coalesce(Subquery(of_engine.annotate(taken=Count("pk")).values("taken")), 0),
+    )
 
 
 def launchers(accounts: Collection[uuid.UUID] | None = None) -> frozenset[uuid.UUID]:

@@ -28,7 +28,6 @@ RAW_SQL = (
     "runs/queries/run_page.py",  # the figures of a run's page in one statement
     "runs/queries/seed_rows.py",  # all rows of a board in one pass
     "runs/queries/site.py",  # functions that answer across workspaces
-    "runs/queries/start.py",  # how full pools are, in one statement: every claim asks
     "tests/",  # they attack with it
     "workspaces/audit.py",  # what the transaction's triggers are told
     "workspaces/commands/token.py",  # an upsert with a condition, on telemetry of every request
