@@ -10,7 +10,7 @@ from runs.commands.harvest import LACKING, Harvest, evaluate, keep, read_samples
 from runs.commands.harvest_memory import note_said_reads, remember
 from runs.commands.launch import enqueue
 from runs.commands.move import move
-from runs.commands.policy_bell import ring_policies
+from runs.commands.policy_bell import policies_that_act, ring_policies
 from runs.commands.run import asked_at_end, end
 from runs.commands.undeclared import note_undeclared, what_lines_tell
 from runs.commands.withdrawal import spread
@@ -43,7 +43,7 @@ def finish_run(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest
         raise MovedOn("This attempt is not the one that its run waits for.")
     event.changing(run, as_read=True)
     event.about = run
-    kept_query.ask_together([], ahead=[what_lines_tell(run), dataset_lines(attempt), *asked_at_end(run)])
+    kept_query.ask_together([], ahead=[what_lines_tell(run), dataset_lines(attempt), *asked_at_end(run), policies_that_act()])
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     if attempt.status == AttemptStatus.INTERRUPTED:
         _after_interruption(event, run, attempt, harvest)

@@ -11,6 +11,7 @@ from runs.queries.secret import redactor_of
 from workspaces import kept_query, scope, store
 from workspaces.commands.blob import room_left
 from workspaces.models import Blob, Workspace
+from workspaces.queries.sealed import uses_of
 from workspaces.units import plural, size
 
 CHUNK = 1 << 20
@@ -32,14 +33,15 @@ class Keeper:
         self._place, self._attempt = place, attempt
         self._workspace: Workspace
         kept: list[KeptFile]
-        [self._workspace], kept, lines = kept_query.ask_together(
+        [self._workspace], kept, lines, uses = kept_query.ask_together(
             [
                 kept_query.question(Workspace, pk=scope.current_id()),
                 kept_query.question(KeptFile, attempt=attempt),
                 kept_query.question(RunLine, attempt=attempt, type="artifact", order_by=("number",)),
+                uses_of(attempt.key),
             ]
         )
-        self._redactor = redactor_of(attempt)
+        self._redactor = redactor_of(attempt, uses)
         self._known = {row.path: row for row in kept}
         # What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/.
         self._named: dict[str, dict[str, Any]] = {line.body["path"].removeprefix("outputs/"): line.body for line in lines}

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -27,9 +27,15 @@ def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order
     """The order of an attempt, with the values of the secrets that it is handed; made anew it is the same, so that a submission can be repeated
     under its key."""
     run = attempt.run
-    [workspace] = kept_query.rows(Workspace, pk=scope.current_id())
     version = run.agent_version
-    inputs, declared = _inputs(run)
+    [workspace], entries, files = kept_query.ask_together(
+        [
+            kept_query.question(Workspace, pk=scope.current_id()),
+            kept_query.Question(_read, (), {"run": run.pk}),
+            kept_query.question(AgentFile, version=version, related=("blob",), order_by=("path",)),
+        ]
+    )
+    inputs, declared = _inputs(entries)
     job: dict[str, Any] = {
         "schema": SCHEMA,
         "workspace": workspace.slug,
@@ -58,10 +64,7 @@ def order_of(attempt: Attempt, values: Mapping[str, str] | None = None) -> Order
             "token_file": f"secrets/{TOKEN_NAME}",
         },
     }
-    code = tuple(
-        _staged(entry.path, entry.blob, executable=entry.is_executable)
-        for entry in kept_query.rows(AgentFile, version=version, related=("blob",), order_by=("path",))
-    )
+    code = tuple(_staged(entry.path, entry.blob, executable=entry.is_executable) for entry in files)
     secrets = {**(values or {}), TOKEN_NAME: token_text(attempt)}
     return Order(key=attempt.key, workspace=scope.current_id().hex, job=job, code=code, inputs=inputs, secrets=secrets)
 
@@ -89,13 +92,15 @@ def token_secret(attempt: Attempt) -> str:
     return hmac.new(settings.SECRET_KEY.encode(), f"run token {attempt.key}".encode(), hashlib.sha256).hexdigest()
 
 
-def _inputs(run: Run) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
+def _inputs(entries: Sequence[RunInput]) -> tuple[tuple[StagedInput, ...], list[dict[str, Any]]]:
     staged: list[StagedInput] = []
     declared: list[dict[str, Any]] = []
-    for entry in kept_query.ask(_read, run=run.pk):
+    versions = list(dict.fromkeys(entry.dataset_version_id for entry in entries if entry.dataset_version_id is not None))
+    asked = [kept_query.question(DatasetFile, version=version, related=("blob",), order_by=("path",)) for version in versions]
+    files_of = dict(zip(versions, kept_query.ask_together(asked), strict=True))
+    for entry in entries:
         if entry.dataset_version is not None:
-            rows = kept_query.rows(DatasetFile, version=entry.dataset_version, related=("blob",), order_by=("path",))
-            files = tuple(_staged(row.path, row.blob) for row in rows)
+            files = tuple(_staged(row.path, row.blob) for row in files_of[entry.dataset_version.pk])
             kind, version = "dataset", str(entry.dataset_version.number)
             role = {"role": entry.dataset_version.role}
         elif entry.artifact is not None:

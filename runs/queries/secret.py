@@ -1,10 +1,12 @@
 """Secrets that a run reads: may it, and where do their values stand in what it has written?"""
 
+from collections.abc import Sequence
+
 from runs.admission_facts import SecretFacts
 from runs.models import Attempt
 from runs.queries.order import TOKEN_NAME, token_text
 from runs.redaction import Redactor
-from workspaces.models import Agent, AgentVersion, Benchmark, Pool
+from workspaces.models import Agent, AgentVersion, Benchmark, Pool, SecretUse
 from workspaces.queries.sealed import handed_values
 from workspaces.queries.secret import Standing, standings
 
@@ -26,7 +28,7 @@ def as_facts(standing: Standing, *, agent: Agent, pool: Pool, benchmark: Benchma
     return SecretFacts(standing.name, "ready", tuple(words for allowed, words in asked if not allowed))
 
 
-def redactor_of(attempt: Attempt) -> Redactor:
-    """Finds what an attempt was handed, its own token among it, until it is collected. Raises BrokenSeal where a value cannot be opened: what
-    the attempt wrote must not be shown then."""
-    return Redactor({TOKEN_NAME: token_text(attempt)} | handed_values(attempt.key))
+def redactor_of(attempt: Attempt, uses: Sequence[SecretUse] | None = None) -> Redactor:
+    """Finds what an attempt was handed, its own token among it, until it is collected; `uses` is what `uses_of` has found. Raises BrokenSeal where a
+    value cannot be opened: what the attempt wrote must not be shown then."""
+    return Redactor({TOKEN_NAME: token_text(attempt)} | handed_values(attempt.key, uses))

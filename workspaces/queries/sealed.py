@@ -1,6 +1,7 @@
 """What is sealed in the open workspace, opened: the only place where a secret's value comes out of the database. Nothing of it is shown."""
 
 import uuid
+from collections.abc import Sequence
 
 from django.conf import settings
 
@@ -37,9 +38,17 @@ def value_of(secret: Secret) -> str:
     return unseal(data_key(), Sealed(secret.nonce, secret.ciphertext), bound_to=secret_place(secret.pk, secret.version)).decode()
 
 
-def handed_values(attempt_key: str) -> dict[str, str]:
-    """What an attempt was handed and may still print, by the secret's name; nothing once it is collected. Raises BrokenSeal."""
-    uses = [use for use in kept_query.rows(SecretUse, attempt_key=attempt_key, related=("secret",)) if use.ciphertext]
+def uses_of(attempt_key: str) -> kept_query.Question:
+    """What `handed_values` asks, for one who asks for more in the same round trip."""
+    return kept_query.question(SecretUse, attempt_key=attempt_key, related=("secret",))
+
+
+def handed_values(attempt_key: str, found: Sequence[SecretUse] | None = None) -> dict[str, str]:
+    """What an attempt was handed and may still print, by the secret's name; nothing once it is collected. `found` is what `uses_of` has found. Raises
+    BrokenSeal."""
+    if found is None:
+        [found] = kept_query.ask_together([uses_of(attempt_key)])
+    uses = [use for use in found if use.ciphertext]
     if not uses:
         return {}
     key = data_key()
