@@ -26,6 +26,7 @@ class Work(StrEnum):
     ORPHANS = "orphans"
 
 
+LOOKED_AT_SECONDS = 1.0  # so long a thread takes its connection for a live one
 IDLE_SECONDS = 20.0  # so long a thread waits for more, with its connection
 THREADS = {Work.START: 4, Work.WATCH: 2, Work.COLLECT: 2, Work.ORPHANS: 1}  # of one engine in one worker
 
@@ -58,9 +59,13 @@ class Lane:
         threading.Thread(target=self._go_on, name=f"labsite-{self._name}", daemon=True).start()
 
     def _go_on(self) -> None:
+        looked_at = float("-inf")
         try:
             while work := self._next():
-                close_old_connections()
+                # A look at the connection is a round trip: work by the dozen shares one, unless a query has failed since.
+                if connection.errors_occurred or time.monotonic() - looked_at > LOOKED_AT_SECONDS:
+                    close_old_connections()
+                    looked_at = time.monotonic()
                 try:
                     work()
                 except Exception:
