@@ -52,6 +52,7 @@ class Installation:
         self.process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # who is told to end takes down what it has started
         self.start()
         return self
 

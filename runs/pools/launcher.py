@@ -126,7 +126,8 @@ def hold(folder: str) -> int:
     """Take the fence, start, and stay; the exit status of the run (128 + signal where one ended it), 0 where it was started before."""
 
     def say(text: str) -> None:
-        os.write(1, text.encode() + b"\n")
+        with contextlib.suppress(OSError):  # an engine whose log is full or gone loses a word, not the run
+            os.write(1, text.encode() + b"\n")
 
     ended = watch(folder, say)
     if ended is None:
