@@ -132,7 +132,8 @@ class PlayerOut(Schema):
 
 class ArenaOut(Schema):
     """`apart` artifacts met none of those that are rated. `has_prior`: one drawn game was added to each two that met, since some have won or lost
-    all. `unread` files of games could not be read. `is_cut`: there are more than were read."""
+    all. `unread` files of games could not be read. `is_cut`: there are more than were read.
+    `is_unrated`: the results are too far apart to be rated, so that nobody is listed."""
 
     benchmark_id: str
     contract_version: int | None
@@ -142,6 +143,7 @@ class ArenaOut(Schema):
     unread: int
     has_prior: bool
     is_cut: bool
+    is_unrated: bool
     items: list[PlayerOut]
     next: str | None
 
@@ -277,6 +279,7 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
         "unread": board.unread,
         "has_prior": board.has_prior,
         "is_cut": board.is_cut,
+        "is_unrated": board.is_unrated,
         "items": [
             {
                 "rank": player.rank,

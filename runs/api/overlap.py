@@ -35,7 +35,8 @@ class ReuseIn(Body):
 
 
 class VerdictOut(Schema):
-    """`verdict` is what holds; `checked` what the checks say, which differs where a person overruled them."""
+    """`verdict` is what holds; `checked` what the checks say. They differ where a person overruled them, or had done so before another holdout came
+    (`is_word_waiting`: it may hold again once all is compared)."""
 
     dataset_id: str
     version: int
@@ -46,6 +47,10 @@ class VerdictOut(Schema):
     is_promotable: bool
     is_overruled: bool
     overruled_by: str | None
+    is_word_waiting: bool
+    contaminated_reason: str = Field(
+        description="Why it is contaminated by the last word on it, also while it is compared anew; else empty."
+    )
     is_reusable: bool | None
     reuse_reason: str
 
@@ -155,6 +160,8 @@ def _verdict(version: DatasetVersion) -> dict[str, Any]:
         "is_promotable": known.is_promotable,
         "is_overruled": known.ruling is not None,
         "overruled_by": known.ruling.ruled_by.username if known.ruling else None,
+        "is_word_waiting": known.waiting is not None,
+        "contaminated_reason": known.contaminated,
         "is_reusable": known.is_reusable,
         "reuse_reason": known.reuse.reason if known.reuse else "",
     }

@@ -1,5 +1,6 @@
 """`/withdrawals`: what is not rested on any more; the same as the pages say."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from runs.api.schema import ReasonIn, Strict
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.models import Evaluation
 from runs.queries.home_seeds import SeedLead
-from runs.queries.withdrawal import counts_of, find_subject, radius, withdrawals
+from runs.queries.withdrawal import counts_of, counts_of_all, find_subject, radius, withdrawals
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
@@ -23,7 +24,8 @@ Subject = Literal["dataset_version", "run", "artifact"]
 
 
 class WithdrawalIn(Strict):
-    """`fingerprint`: of the radius that was looked at; 409 where something else rests on it by now."""
+    """`fingerprint`: of the radius that was looked at; 409 where something else rests on it by now. Left out, whatever rests on it then is
+    withdrawn, unseen."""
 
     kind: Subject
     id: Annotated[str, Field(min_length=1, max_length=100)]
@@ -101,29 +103,34 @@ class RadiusOut(Schema):
 def list_withdrawals(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Withdrawals, newest first, undone ones too."""
     page = newest_first(withdrawals(), cursor=cursor, size=limit)
-    return {"items": [_row(one) for one in page.items], "next": page.next}
+    counts = counts_of_all(page.items)
+    return {"items": [_row(one, counts.get(one.pk, {})) for one in page.items], "next": page.next}
 
 
 @routes.get("/withdrawals/preview", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=RadiusOut)
 def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_length=100)]) -> dict[str, Any]:  # noqa: A002  # the key of the query
-    """Everything that withdrawing it now would reach."""
+    """Everything that withdrawing it now would reach. Runs, promotions and rows that lead are named to whom may see runs, artifacts and evaluations;
+    the counts are for all."""
     found = radius(*find_subject(kind, id))
+    sees_runs, sees_artifacts, sees_scores = (
+        request.rights.allows(Permission.VIEW, seen) for seen in (Kind.RUN, Kind.ARTIFACT, Kind.EVALUATION)
+    )
     return {
         "subject": found.label,
         "reached": dict(found.counts),
-        "at_work": [run.public_id for run in found.at_work],
+        "at_work": [run.public_id for run in found.at_work] if sees_runs else [],
         "boards": [
             {
                 "benchmark_id": change.benchmark.public_id,
                 "scores_that_go": change.withdrawn,
                 "scores_that_stay": change.left,
                 "over_seeds": change.over or None,
-                **_leading("led_by", change.leader),
-                **_leading("would_be_led_by", change.next_leader),
+                **_leading("led_by", change.leader if sees_scores else None),
+                **_leading("would_be_led_by", change.next_leader if sees_scores else None),
             }
             for change in found.boards
         ],
-        "promotions": [one.promotion.public_id for one in found.promotions],
+        "promotions": [one.promotion.public_id for one in found.promotions] if sees_artifacts else [],
         "copies": [
             {"dataset_id": copy.version.dataset.public_id, "version": copy.version.number, "shared_files": copy.shared, "files": copy.files}
             for copy in found.copies.named
@@ -166,7 +173,7 @@ def _leading(name: str, lead: Evaluation | SeedLead | None) -> dict[str, Any]:
     return {name: None, f"{name}_row": row}
 
 
-def _row(withdrawal: Withdrawal) -> dict[str, Any]:
+def _row(withdrawal: Withdrawal, reached: Mapping[str, int] | None = None) -> dict[str, Any]:
     return {
         "id": withdrawal.public_id,
         "uuid": str(withdrawal.pk),
@@ -180,5 +187,5 @@ def _row(withdrawal: Withdrawal) -> dict[str, Any]:
         "undone_by": withdrawal.undone_by.username if withdrawal.undone_by else None,
         "undone_at": withdrawal.undone_at,
         "undone_reason": withdrawal.undone_reason,
-        "reached": dict(counts_of(withdrawal)),
+        "reached": dict(counts_of(withdrawal) if reached is None else reached),
     }

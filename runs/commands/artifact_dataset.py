@@ -17,7 +17,7 @@ from workspaces.file_paths import BadPath, clean_path
 from workspaces.models import Blob, Dataset, DatasetVersion, NotFound
 from workspaces.queries.registry import stored_content
 from workspaces.queries.withdrawal import withdrawals_on
-from workspaces.records import is_blank
+from workspaces.records import counter_for, is_blank
 from workspaces.verbs import Verb
 
 COUNTED_BYTES = 65_536
@@ -43,6 +43,7 @@ def import_artifact(
     that rests on something withdrawn."""
     if not rights_of(actor, scope.current_id()).allows(Permission.VIEW, Kind.ARTIFACT):
         raise Denied(Permission.VIEW, Kind.ARTIFACT)
+    has_none = _no_records(path or artifact.path, artifact.blob)  # a look at the store, before anybody waits for us
     lock_ledger(event)  # a withdrawal that is under way comes before, or finds the version
     artifact = Artifact.objects.select_related("run", "blob").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
     if artifact.deleted_at is not None:
@@ -66,7 +67,7 @@ def import_artifact(
         role=role, source=f"{artifact.name[:400]} of {artifact.run.public_id}", licence=licence, evidence=evidence, records=records,
         source_artifact_id=artifact.pk,
     )  # fmt: skip
-    file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes, _no_records(name, artifact.blob))
+    file = StoredFile(name, artifact.blob.sha256, artifact.blob.bytes, has_none)
     version = freeze(event, dataset=dataset, files=[file], said=said, by=actor.user or dataset.created_by, pk=id)
     strictest = strictest_read_by(artifact.run_id)
     if tighten(event, [dataset.pk], strictest):
@@ -77,9 +78,9 @@ def import_artifact(
 
 def _no_records(name: str, blob: Blob) -> int | None:
     """0 for a short file of blank lines. Any other is not counted: its bytes came before anybody called it a table."""
-    if blob.bytes > COUNTED_BYTES:
+    if blob.bytes > COUNTED_BYTES or counter_for(name, has_header=False) is None:
         return None
     try:
         return 0 if is_blank(name, b"".join(stored_content(blob))) else None
-    except (NotFound, store.StoreAway, store.StoreMissing, store.StoreDamaged):
+    except (NotFound, Refusal, store.StoreAway, store.StoreMissing, store.StoreDamaged):
         return None  # whoever uses it hears of that

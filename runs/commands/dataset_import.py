@@ -15,12 +15,13 @@ from runs.outbound import Forbidden, read_listed
 from runs.pool_path import PoolPath, folders_of, is_pool_path, pool_path, read_folders, refuse_unlisted
 from workspaces import ids, scope
 from workspaces.access import Actor, Kind, Permission, rights_of
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Denied, Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES, Said, freeze, licence_of, refuse_unsaid
 from workspaces.commands.registry import insert
 from workspaces.file_paths import BadPath, clean_path, refuse_collisions
-from workspaces.models import Dataset, DatasetVersion, NotFound, Pool, Secret, Workspace
+from workspaces.models import Dataset, DatasetVersion, NotFound, Pool, Secret
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
@@ -75,7 +76,7 @@ def ask(event: Draft, asked: DatasetImport, files: Sequence[WantedFile], *, acto
     """Part of the commands that ask for an import: `asked` is complete but for its files and who asks."""
     if actor.user is None:
         raise Refusal("An import is asked for by somebody who answers for it.")
-    Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())  # two at once: each is counted before the next
+    lock_ledger(event)  # two at once: each is counted before the next
     open_count = DatasetImport.objects.filter(status__in=DatasetImport.OPEN).count()
     if open_count >= MAX_OPEN:
         raise Refusal(f"{plural(open_count, 'import waits', 'imports wait')} here already; ask again once some of them have ended.")

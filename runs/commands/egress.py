@@ -22,22 +22,24 @@ def set_egress(event: Draft, *, actor: Actor, dataset: Dataset, egress: str, rea
         raise Refusal("Say why; whoever is refused an export will read it.", field="reason")
     chosen = Dataset.Egress(egress)
     lock_ledger(event)  # runs that end and versions that are frozen come before, or read the class that is set
-    made = set(made_of(dataset))
+    stands = Dataset.objects.values_list("egress", flat=True).get(pk=dataset.pk)  # whoever sets one has the lock
+    made = set(made_of(dataset)) if STRICTNESS[chosen] >= STRICTNESS[Dataset.Egress(stands)] else set()
     family = lock_with_windows({dataset.window_of_id or dataset.pk, *made})  # with a window, what it was cut off
     locked = next(row for row in family if row.pk == dataset.pk)
-    if locked.egress == chosen:
-        raise Refusal(f"{locked.name} is {chosen.label} already.", field="egress")
+    following = [row for row in family if row.pk in made or row.window_of_id in made or row.window_of_id == locked.pk]
+    if locked.egress == chosen and all(STRICTNESS[Dataset.Egress(row.egress)] >= STRICTNESS[chosen] for row in following):
+        raise Refusal(f"{locked.name} is {chosen.value} already.", field="egress")
     source = next((row for row in family if row.pk == locked.window_of_id), None)
     if source is not None and STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(source.egress)]:
         raise Refusal(f"It was cut off {source.name}, which is {source.get_egress_display()}; change that first.", field="egress")
     if STRICTNESS[chosen] < STRICTNESS[Dataset.Egress(locked.egress)]:
         _refuse_laxer(locked, chosen)
-    following = [row for row in family if row.pk in made or row.window_of_id in made or row.window_of_id == locked.pk]
     if chosen == Dataset.Egress.RESTRICTED:
         refuse_shared(locked, *following)
     event.reason = reason.strip()[:1000]
     event.about = locked
-    event.change(locked, egress=chosen)
+    if locked.egress != chosen:
+        event.change(locked, egress=chosen)
     closed = tighten(event, [row.pk for row in (locked, *following)], chosen)
     if closed:
         event.details["closed"] = [row.slug for row in closed[:SHOWN]]

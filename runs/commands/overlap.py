@@ -61,7 +61,8 @@ def record_index(
 
 @command(Verb.OVERLAP_CHECKED, needs=None, by_system=True)
 def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdout: DatasetVersion, finding: Finding) -> OverlapCheck:
-    """Keep what comparing a version with a holdout gave, in place of what was found before. Refuses where one of them is to be read anew by now:
+    """Keep what comparing a version with a holdout gave, in place of what was found before; a comparison that came to nothing refutes no
+    contamination that was found. Refuses where one of them is to be read anew by now:
     somebody has asked for that since, and the pair is compared again after it."""
     sides = RecordIndex.objects.filter(version__in=(version, holdout), method=METHOD)
     if len(sides.select_for_update(no_key=True).order_by("pk")) < 2:
@@ -83,6 +84,9 @@ def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdo
         event.created(check)
     else:
         event.changing(check)
+        if check.verdict == CHECKED.CONTAMINATED and finding.verdict == CHECKED.UNKNOWN:
+            kept = {name: getattr(check, name) for name in ("verdict", "exact", "near", "is_least", "pairs")}
+            values |= kept | {"reason": f"As found before; compared anew, it came to nothing: {values['reason']}"[:1000]}
         for name, value in values.items():
             setattr(check, name, value)
         check.save(update_fields=list(values))
@@ -122,7 +126,7 @@ def overrule_verdict(event: Draft, *, actor: Actor, version: DatasetVersion, ver
         )
     if verdict == known.checked:
         raise Refusal(f"This is what the checks say already: {verdict}.", field="verdict")
-    if not verdict and known.ruling is None:
+    if not verdict and known.ruling is None and known.waiting is None:
         raise Refusal("No person's word stands against the checks; there is nothing to take back.")
     event.details |= {"verdict": verdict or "as the checks say", "overruled": known.checked, "found": known.said_words}
     return _rule(
@@ -136,8 +140,9 @@ def set_reusable(event: Draft, *, actor: Actor, version: DatasetVersion, is_reus
     version = _locked(version)
     known = verdict_of(version)
     if is_reusable and known.is_contaminated:
+        way_out = "Wait for the check" if known.checked == State.UNCHECKED else "Overrule that first"
         raise Refusal(
-            f"It is contaminated: {known.contaminated} Overrule that first, or upload a version without those records.", field="is_reusable"
+            f"It is contaminated: {known.contaminated} {way_out}, or upload a version without those records.", field="is_reusable"
         )
     event.details["is_reusable"] = is_reusable
     return _rule(event, actor, version, reason, about=Ruling.About.REUSE, is_reusable=is_reusable)

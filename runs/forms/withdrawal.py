@@ -7,4 +7,4 @@ from workspaces.forms.resource import why
 
 class WithdrawForm(forms.Form):
     reason = why("Why it is not to be rested on")
-    fingerprint = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+    fingerprint = forms.CharField(widget=forms.HiddenInput, max_length=64)  # of what was shown: nothing is withdrawn unseen here

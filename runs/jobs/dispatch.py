@@ -144,7 +144,7 @@ def _take_over(actor: Actor, workspace_id: uuid.UUID, attempt_id: uuid.UUID) -> 
 
 
 def _hand_over(actor: Actor, held: Lease) -> None:
-    with scope.open_workspace(held.workspace_id), lease.until_done(held):  # then the watcher may look
+    with lease.not_beyond(held), scope.open_workspace(held.workspace_id), lease.until_done(held):  # then the watcher may look
         try:
             [attempt] = kept_query.rows(Attempt, pk=held.attempt_id, related=HANDED_OVER)
             submit(actor, attempt, held.fence)

@@ -96,6 +96,15 @@ def until_done(lease: Lease) -> Iterator[None]:
         release(lease)
 
 
+@contextmanager
+def not_beyond(lease: Lease) -> Iterator[None]:
+    """Nobody renews it after this, however that ended: where it could not even be released, it runs out by itself, and another one takes it."""
+    try:
+        yield
+    finally:
+        _heart.drop(lease)
+
+
 def postpone(attempt_id: uuid.UUID, seconds: float) -> None:
     """Nobody takes the lease of an attempt that nobody holds for so long."""
     Watch.objects.filter(free(), attempt=attempt_id).update(lease_until=Now() + timedelta(seconds=seconds))

@@ -66,7 +66,7 @@ class LocalPool:
         folder = self._folder(workspace, key)
         if not (folder / "state" / "lock").exists():
             said = waiting.start(folder)
-            if said not in STARTED:  # the fence lets it be asked again
+            if not said:  # the fence lets it be asked again
                 said = self._call("run", folder)
             if said not in STARTED:
                 raise PoolError(f"the attempt could not be started: {said}")

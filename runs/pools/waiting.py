@@ -36,7 +36,10 @@ class WaitingLauncher:
 
     def start(self, folder: Path) -> str:
         """What the launcher says; empty where it does not live, or died of it. Raises PoolError where it is silent."""
-        reader, writer = os.pipe()
+        try:
+            reader, writer = os.pipe()
+        except OSError:  # too many files are open
+            return ""
         try:
             try:
                 self._ask(folder, writer)

@@ -68,8 +68,8 @@ class Edge:
     """Rows of `model` in which `later` and `earlier` name the two ends, `earlier` also by a column of a row that it names (`contract__holdout_id`).
     `of_windows`: `later` is a window's dataset, whose one version is meant; `only`: a column and what it must say, for anything at all `None`;
     `role`: what the earlier end was in it, where one table says several things of people; `is_told`: what passes along it are words about
-    something, so that a walk along CONTENT alone goes by it; `is_only_down`: a walk to the sources goes by it, since another edge of the same row
-    leads to the same things with less between."""
+    something, so that a walk along CONTENT alone leaves it out; `is_only_down`: a walk to the sources leaves it out, since another edge of the
+    same row leads to the same things with less between."""
 
     relation: Relation
     later_kind: NodeKind

@@ -1,9 +1,8 @@
 """Ranks over several metrics (feature 35): where each row of a scoreboard stands by each metric shown, and the mean and median of that.
 
 The whole value counts in every column. By its score a row has the rank that it has on the board, by the contract's tie rule; in the columns equal
-values share a rank. A row without a finite number in a
-column stands behind all that have one, in either direction, and shares that place with the others that have none: reporting less never helps.
-A row whose score is no finite number has no rank at all.
+values share a rank. A row without a finite number in a column stands behind all that have one, in either direction, and shares that place with the
+others that have none: reporting less never helps. A row whose score is no finite number has no rank at all.
 
 A page by score counts, of each column, what lies between two neighbouring values of its rows; nothing is sorted. A page by mean or median rank wants
 the ranks of all rows: of each column the values are sorted by themselves, and each row looks up where its value stands among them.
@@ -79,7 +78,7 @@ class _Bucket(Func):
 
 
 def ranks_beside(page: Sequence[Evaluation], columns: Columns, **of: Any) -> dict[UUID, Ranks]:
-    """Ranks of the rows of a page that `page_of` has marked, among all that `rows_of` has. Two queries."""
+    """Ranks of the rows of a page that `page_of` has marked, among all that `rows_of` has. One query, and one for each column."""
     ranked = [row for row in page if not getattr(row, "is_unranked")]
     if not ranked:
         return {}

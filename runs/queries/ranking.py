@@ -32,7 +32,8 @@ def rows_of(**of: Any) -> "QuerySet[Evaluation]":
 
 
 def page_of(direction: str, *, ordinal: bool, ranked: int, total: int, start: int = 0, size: int = PAGE, **of: Any) -> list[Evaluation]:
-    """`size` of the rows in their order from the place `start`, marked as `ranked` marks them; `ranked` of `total` have a rank."""
+    """`size` of the rows in their order from the place `start`, each with `is_unranked` (0 or 1), `place`, which ties share unless `ordinal`, and
+    `sharing`, how many do; `ranked` of `total` have a rank."""
     is_usual = not start and size == PAGE
     numbers = kept_query.ask(_numbers, direction, size, **of) if is_usual else list(_numbers(direction, size, start, **of))
     ahead, shared = start, dict[float, int]()

@@ -118,13 +118,14 @@ class RecordTexts:
     def _open_file(self, path: str, file: DatasetFile) -> _Opened:
         head = _bytes(file, 0, LOOKED_AT)
         kind, has_turned = KINDS.get(ending_of(path), ""), is_turned(path, BytesIO(head))
-        if has_turned and not kind:
+        if has_turned and kind in ("", "arrays"):
             raise Hidden(NO_TEXT)
         if not has_turned:
             opened = _Opened(form_in(path, BytesIO(head)), head)
             if kind == "document":
                 if file.blob.bytes > MOST_DOCUMENT:
                     raise Hidden(TOO_LARGE)
+                self._take(0)
                 self._read_document(path, opened, _bytes(file, 0, MOST_DOCUMENT))
             return opened
         most = MOST_DOCUMENT if kind == "document" else MOST_TURNED

@@ -13,11 +13,10 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from runs.lifecycle import RunStatus
-from runs.models import Failure, OverlapCheck, Review, Run, RunInput, UndeclaredInput
-from runs.overlap.method import METHOD
+from runs.models import Failure, Review, Run, RunInput, UndeclaredInput
 from runs.queries.failure import REPEATED, failure_groups
 from runs.queries.standing import standing
-from runs.queries.verdict import State, verdicts_of
+from runs.queries.verdict import State, said_to_be, verdicts_of
 from runs.review import EARLIER_MOST, Cost, Doubted, Finding, Reason, contaminated, costly, failing, first, surprising, undeclared
 from workspaces import kept_query
 from workspaces.access import Kind
@@ -254,16 +253,15 @@ def _seen(since: Any) -> "QuerySet[Any, Any]":
 
 
 def _doubts() -> dict[uuid.UUID, Doubted]:
-    """Versions to train on whose verdict holds that they are contaminated or suspicious, by their key."""
-    wanted = (OverlapCheck.Verdict.CONTAMINATED, OverlapCheck.Verdict.SUSPICIOUS)
-    found = OverlapCheck.objects.filter(method=METHOD, verdict__in=wanted).order_by().values("version")
-    versions = list(DatasetVersion.objects.filter(pk__in=found).select_related("dataset").order_by("-pk")[:DOUBTED])
-    verdicts = verdicts_of(versions)
-    return {
-        version.pk: Doubted(version.pk.hex, version.label, verdicts[version.pk].state, version.dataset.slug, version.number)
-        for version in versions
-        if verdicts[version.pk].state in (State.CONTAMINATED, State.SUSPICIOUS)
-    }
+    """Versions to train on that are contaminated by the last word on them, or whose verdict holds that they are suspicious, by their key."""
+    said = said_to_be(State.CONTAMINATED, State.SUSPICIOUS)
+    versions = list(DatasetVersion.objects.filter(pk__in=said).select_related("dataset").order_by("-pk")[:DOUBTED])
+    found = {}
+    for version, verdict in zip(versions, verdicts_of(versions).values(), strict=True):
+        if verdict.is_contaminated or verdict.state == State.SUSPICIOUS:
+            state = State.CONTAMINATED if verdict.is_contaminated else State.SUSPICIOUS
+            found[version.pk] = Doubted(version.pk.hex, version.label, state, version.dataset.slug, version.number)
+    return found
 
 
 def _last_failed(since: datetime) -> dict[uuid.UUID, tuple[str, int]]:

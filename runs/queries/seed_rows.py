@@ -46,7 +46,7 @@ _NEWEST = """,
 newest_{at} AS MATERIALIZED (
     SELECT DISTINCT ON (maker) maker, id FROM measured{until} ORDER BY maker, created_at DESC, id DESC
 )"""
-# Whoever was measured counts by the newest measurement; who was not told of himself once, as one run has one score of a metric.
+# A run that was measured counts by its newest measurement, any other by what it told of itself: one run has one score of a metric.
 _COUNTS = "{known}(newest_{at}.id IS NULL OR newest_{at}.id = score.id) AS counts_{at}"
 _JOIN = """
     LEFT JOIN newest_{at} ON newest_{at}.maker = coalesce(measured.maker, score.run_id)"""

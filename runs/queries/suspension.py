@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from runs.models import Artifact
 from runs.queries.lineage import MOST_NODES, Link, Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
-from runs.queries.verdict import said_to_be_contaminated, verdicts_of
-from workspaces.models import DatasetVersion
+from runs.queries.verdict import State, said_to_be, verdicts_of
+from workspaces.models import DatasetVersion, Withdrawal
 from workspaces.queries.withdrawal import standing_on
 
 Source = Callable[[Collection[uuid.UUID]], dict[uuid.UUID, str]]
@@ -32,14 +32,19 @@ def _files_missing(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
 
 def _withdrawn(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     found = standing_on((NodeKind.ARTIFACT, key) for key in artifact_ids)
-    return {key: f"{marks[0].subject_label}, which it rests on, is withdrawn: {marks[0].reason}" for (_, key), marks in found.items()}
+    return {key: _words(key, withdrawals[0]) for (_, key), withdrawals in found.items()}
+
+
+def _words(key: uuid.UUID, withdrawal: Withdrawal) -> str:
+    about = "It" if withdrawal.subject_id == key else f"{withdrawal.subject_label}, which it rests on,"
+    return f"{about} is withdrawn: {withdrawal.reason}"
 
 
 def _contaminated(artifact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     """Of the data that it was made of, however far back, the nearest that is contaminated by the last verdict that was given: what is compared anew
     stays so until that is done. Data that is not compared with a new holdout yet, or cannot be, suspends nothing: each upload of one would suspend
     everything."""
-    suspects = said_to_be_contaminated()
+    suspects = said_to_be(State.CONTAMINATED)
     if not suspects:
         return {}
     starts = [Node(NodeKind.ARTIFACT, key) for key in artifact_ids]

@@ -6,7 +6,7 @@ stays until it is found anew: a version that is about to be compared again is un
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -50,6 +50,7 @@ class Verdict:
     ruling: Ruling | None = None
     reuse: Ruling | None = None
     lapsed: Ruling | None = None  # a person's word of what the checks said before
+    waiting: Ruling | None = None  # a person's word that may hold again once all is compared
     contaminated: str = ""  # why it is so by the last word on it, of checks or a person; empty where it is not
 
     @property
@@ -118,14 +119,15 @@ def verdicts_of(versions: Iterable[DatasetVersion]) -> dict[uuid.UUID, Verdict]:
     return {version.pk: _verdict(version, facts) for version in rows}
 
 
-def said_to_be_contaminated() -> set[uuid.UUID]:
-    """Keys of the versions, holdouts aside, of which a check or a person has ever said so: only of these can it be the verdict. One query."""
-    return {key for (key,) in kept_query.ask(_suspects)}
+def said_to_be(*states: State) -> set[uuid.UUID]:
+    """Keys of the versions, holdouts aside, of which a check says one of these, also one that is to be made anew, or a person ever has: only of
+    these can it be the verdict. One query."""
+    return {key for (key,) in kept_query.ask(_said_to_be, states)}
 
 
-def _suspects() -> "QuerySet[Any, Any]":
-    checks = OverlapCheck.objects.filter(verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
-    rulings = Ruling.objects.filter(about=Ruling.About.VERDICT, verdict=OverlapCheck.Verdict.CONTAMINATED).order_by()
+def _said_to_be(states: tuple[State, ...]) -> "QuerySet[Any, Any]":
+    checks = OverlapCheck.objects.filter(verdict__in=states).order_by()
+    rulings = Ruling.objects.filter(about=Ruling.About.VERDICT, verdict__in=states).order_by()
     said = Q(pk__in=checks.values("version")) | Q(pk__in=rulings.values("version"))
     return DatasetVersion.objects.filter(said).exclude(role=HOLDOUT).order_by().values_list("pk")
 
@@ -189,14 +191,17 @@ def _verdict(version: DatasetVersion, facts: _Facts) -> Verdict:
     ruling = facts.rulings.get((version.pk, Ruling.About.VERDICT))
     reuse = facts.rulings.get((version.pk, Ruling.About.REUSE))
     last = _last_contaminated(version, facts.last.get(version.pk, Found()), ruling)
-    if ruling is None or not ruling.verdict or checked == State.UNCHECKED:
-        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, None, last)
+    known = Verdict(checked, reason, checked, reason, found.said, found.words, reuse=reuse, contaminated=last)
+    if ruling is None or not ruling.verdict:
+        return known
+    if checked == State.UNCHECKED:
+        return replace(known, waiting=ruling)
     if ruling.said != found.said:
-        return Verdict(checked, reason, checked, reason, found.said, found.words, None, reuse, ruling, last)
+        return replace(known, lapsed=ruling)
     missing = _missing(version, found, index, facts)
     if missing and ruling.verdict == State.CLEAN:  # said of what was found so far, and that is not all
-        return Verdict(State.UNCHECKED, missing, checked, reason, found.said, found.words, None, reuse, None, last)
-    return Verdict(State(ruling.verdict), ruling.reason, checked, reason, found.said, found.words, ruling, reuse, None, last)
+        return replace(known, state=State.UNCHECKED, reason=missing, waiting=ruling)
+    return replace(known, state=State(ruling.verdict), reason=ruling.reason, ruling=ruling)
 
 
 def _last_contaminated(version: DatasetVersion, last: Found, ruling: Ruling | None) -> str:

@@ -76,7 +76,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
 
 
 def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
-    """What the page shows of the board, row by row in its order: scores, then what has none."""
+    """What the page shows of the board, row by row in its order: scores, then what has none. Over seeds it is the rows of runs alone."""
     found = Benchmark.objects.find(benchmark)
     board = _board(request, found)
 

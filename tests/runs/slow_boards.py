@@ -11,10 +11,22 @@ from runs.models import Evaluation
 from runs.queries.ranking import FINITE, best_first
 from runs.queries.seed_board import ALIKE, IS_OWN, MAKER, every_score
 from runs.queries.standing import standing
-from runs.queries.ties import is_ordinal, place, sharing
+from runs.queries.ties import is_ordinal
 from runs.seed_intervals import LARGEST, MEAN
 from workspaces.contract_metrics import Metric
 from workspaces.models import Contract
+
+
+def place(ordinal: bool, by: Sequence[Any], then: Sequence[Any]) -> Window:
+    """The rank of each row in the order `by`; `then` tells those apart that are equal in it."""
+    if ordinal:
+        return Window(RowNumber(), order_by=[*by, *then], output_field=IntegerField())
+    return Window(Rank(), order_by=[*by], output_field=IntegerField())
+
+
+def sharing(ordinal: bool, equal: Sequence[str]) -> Any:
+    """How many rows have the rank of this one; rows are equal that are in the columns `equal`."""
+    return Value(1, output_field=IntegerField()) if ordinal else Window(Count(Value(1)), partition_by=[F(name) for name in equal])
 
 
 def ranked(rows: "QuerySet[Evaluation]", direction: str, *, ordinal: bool = False) -> "QuerySet[Evaluation]":

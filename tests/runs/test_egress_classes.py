@@ -8,6 +8,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from labsite.owner import as_owner
 from runs.commands import egress, growth
 from runs.commands.artifact_dataset import import_artifact
 from runs.commands.egress import set_egress
@@ -16,6 +17,7 @@ from tests.factories import make_workspace
 from tests.factories_runs import Laboratory, drive, launch
 from tests.runs.attempts import in_threads, is_someone_waiting, until
 from tests.runs.test_egress import classify, exports, laboratory
+from workspaces import scope
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal
 from workspaces.commands.dataset import create_dataset
@@ -107,6 +109,21 @@ def test_what_runs_made_of_it_before_is_closed_with_it(laboratory: Laboratory) -
         assert {slug for slug, egress in classes.items() if egress == "restricted"} == closed
         details = EventPayload.objects.get(event=AuditEvent.objects.latest("sequence")).body["details"]
         assert (sorted(details["closed"]), details["closed_count"]) == (sorted(closed - {"closed"}), 3)
+
+
+def test_what_was_made_of_it_before_it_followed_is_closed_by_saying_so_again(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    classify(laboratory, "closed", "restricted")
+    with as_owner(), scope.open_workspace(laboratory.workspace.pk):
+        Dataset.objects.filter(slug="grown").update(egress="public")  # as a dataset that was made before classes followed
+    classify(laboratory, "closed", "restricted")
+    with laboratory.opened():
+        assert Dataset.objects.find("grown").egress == "restricted"
+        with pytest.raises(Refusal, match="restricted already"):
+            set_egress(actor=laboratory.owner, dataset=Dataset.objects.find("closed"), egress="restricted", reason="x")
 
 
 def test_a_window_is_cut_behind_a_withdrawal_that_is_under_way(laboratory: Laboratory) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import asyncssh
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from runs.commands.attempt import FIRST_FENCE, TakenOver, end_attempt, fail_start, mark_running, start_attempt
-from runs.jobs import lanes, lease
+from runs.jobs import dispatch, lanes, lease
 from runs.jobs import watch as watching
 from runs.jobs.dispatch import dispatch_run
 from runs.jobs.watch import watch_attempts
@@ -38,6 +39,23 @@ def claimed(laboratory: Laboratory) -> Attempt:
     attempt = start_attempt(actor=SYSTEM, run=launch(laboratory))
     Watch.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     return attempt
+
+
+def test_a_lease_is_not_renewed_for_work_that_did_not_even_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection of a lane dies just before: nobody else would take the attempt while the lease is renewed."""
+    laboratory = make_laboratory()
+    with laboratory.opened():
+        held = lease.take(claimed(laboratory).pk, is_collecting=False)
+        assert held is not None
+
+    def broken(_: object) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("runs.jobs.dispatch.scope.open_workspace", broken)
+        with pytest.raises(OperationalError):
+            dispatch._hand_over(SYSTEM, held)
+    assert held not in lease._heart._held
 
 
 def test_each_take_has_a_number_of_its_own_and_one_holder() -> None:

@@ -203,6 +203,17 @@ def test_what_was_contaminated_is_told_until_somebody_overrules_it(lab: Laborato
         assert findings_of(run, timezone.now(), may_see=everything) == ()
 
 
+def test_a_persons_word_that_data_is_contaminated_is_told(lab: Laboratory) -> None:
+    with lab.opened():
+        run = launch(lab)
+        set_run(actor=lab.owner, run=run, status="succeeded", ended_at=timezone.now())
+        version = DatasetVersion.objects.get()
+        record_index(actor=Actor.system(job_id="test"), version=version, file=None)
+        overrule_verdict(actor=lab.owner, version=version, verdict="contaminated", reason="I know these games")
+        (finding,) = findings_of(run, timezone.now(), may_see=everything)
+        assert finding.words == f"It has read {version.label} (contaminated)"
+
+
 def test_a_run_that_was_seen_comes_back_for_something_new_only(lab: Laboratory) -> None:
     with lab.opened():
         run = scored(lab, [*EARLIER, 0.99])[-1]

@@ -165,6 +165,8 @@ def test_what_is_compared_anew_stays_contaminated_until_that_is_done(laboratory:
         overrule_verdict(actor=approver, version=table(), verdict="", reason="It does matter")
         assert told([promotion])[0].suspended == WHY
         holdout = DatasetVersion.objects.get(dataset__slug="unseen")
+        record_overlap(actor=Actor.system(job_id="test"), version=table(), holdout=holdout, finding=Finding(fault="The file is gone."))
+        assert told([promotion])[0].suspended == WHY, "what came to nothing refutes nothing"
         record_overlap(actor=Actor.system(job_id="test"), version=table(), holdout=holdout, finding=Finding())
         assert told([promotion])[0].may_be_rested_on, "until another verdict is there"
 
@@ -192,8 +194,37 @@ def test_a_word_on_what_was_found_makes_nothing_promotable_that_is_not_compared_
         make_dataset_version(laboratory.owner, "later", role="holdout", content=b"a,b\n9,9\n7,7\n")
         assert (verdict_of(table()).state, verdict_of(table()).is_promotable) == (State.UNCHECKED, False)
         assert told([promotion])[0].may_be_rested_on
+        waiting = verdict_of(table()).waiting
+        assert waiting is not None and waiting.reason == "Every game has that record"
+    client = client_of(laboratory.owner)
+    page = client.get(f"{W}/datasets/table/").content.decode()
+    assert "Overruled so far" in page and "Every game has that record" in page
+    answer = client.get(f"{API}/datasets/table/versions/1/verdict").json()
+    assert (answer["verdict"], answer["is_overruled"], answer["is_word_waiting"]) == ("unchecked", False, True)
+    with laboratory.opened():
         check_overlaps()
         assert verdict_of(table()).is_promotable, "nothing new was found, so the word still holds"
+
+
+def test_a_word_that_waits_can_be_taken_back(laboratory: Laboratory, approver: Actor) -> None:
+    with laboratory.opened():
+        promotion = promote(laboratory, approver, make_candidate(laboratory))
+        leak(laboratory)
+        check_overlaps()
+        overrule_verdict(actor=approver, version=table(), verdict="clean", reason="Every game has that record")
+        ask_overlap_check(actor=laboratory.owner, version=table())
+        assert told([promotion])[0].state == "promoted"
+        overrule_verdict(actor=approver, version=table(), verdict="", reason="I was wrong")
+        assert (told([promotion])[0].state, told([promotion])[0].suspended) == ("suspended", WHY)
+        with pytest.raises(Refusal, match="nothing to take back"):
+            overrule_verdict(actor=approver, version=table(), verdict="", reason="again")
+        with pytest.raises(Refusal, match=r"It is contaminated: .* Wait for the check, or upload"):
+            set_reusable(actor=laboratory.owner, version=table(), is_reusable=True, reason="x")
+    client = client_of(laboratory.owner)
+    for address in (f"{W}/datasets/table/", f"{W}/datasets/"):
+        assert "ontaminated" in client.get(address).content.decode()
+    answer = client.get(f"{API}/datasets/table/versions/1/verdict").json()
+    assert (answer["verdict"], answer["contaminated_reason"]) == ("unchecked", "1 record of it stands in 1 version held out.")
 
 
 def test_data_that_it_was_not_made_of_suspends_nothing(laboratory: Laboratory, approver: Actor) -> None:

@@ -5,6 +5,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from runs.commands.approval import decide_approval
 from runs.commands.attempt import NotYet, start_attempt
@@ -17,7 +18,7 @@ from runs.queries.lineage_edges import NodeKind
 from runs.queries.queue import waiting_of, waiting_runs
 from runs.queries.scoreboard import scoreboard
 from runs.queries.withdrawal import Radius, find_subject, radius
-from tests.factories import make_member
+from tests.factories import make_member, make_user
 from tests.factories_pages import client_of, copy_runs, score_runs
 from tests.factories_registry import make_agent_version, make_dataset_version
 from tests.factories_runs import HOUR, Laboratory, dispatch, drive, launch, watch
@@ -27,6 +28,7 @@ from workspaces.access import Actor, Kind, Permission, Role
 from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.limit import set_limit
+from workspaces.commands.member import add_member
 from workspaces.models import (
     Approval,
     AuditEvent,
@@ -305,6 +307,28 @@ def test_a_file_that_a_run_added_to_a_dataset_reaches_what_rests_on_its_window(l
         assert leaders() == [runs["beside"].pk]
         undo_withdrawal(actor=laboratory.owner, withdrawal=withdrawal, reason="It was good.")
     assert board_of(laboratory) == before
+
+
+def test_who_may_see_datasets_alone_is_told_how_many_and_not_which(laboratory: Laboratory, runs: dict[str, Run]) -> None:
+    user = make_user("narrowed")
+    with laboratory.opened():
+        add_member(actor=laboratory.owner, user=user, role="researcher", kinds=[Kind.DATASET])
+        window = DatasetVersion.objects.get(dataset__slug="self-play-window-1").public_id
+    subject, owner, reader = {"kind": "dataset_version", "id": window}, client_of(laboratory.owner), client_of(Actor.of(user))
+
+    def names(client: Client, address: str, **asked: str) -> set[str]:
+        page = client.get(f"/{address}", asked).content.decode()
+        assert re.search(r'<dt>Runs</dt>\s*<dd>\d|"run": \d', page)
+        return {name for name, run in runs.items() if run.public_id in page or f"{name} &lt;i" in page}
+
+    for address in ("workspaces/lab/withdrawals/new/", "api/v1/workspaces/lab/withdrawals/preview"):
+        assert names(owner, address, **subject) == {"judge", "beside"}, "who leads, and would lead"
+        assert names(reader, address, **subject) == set()
+    with laboratory.opened():
+        node, label = find_subject("run", runs["trainer"].pk.hex)
+        page = f"workspaces/lab/withdrawals/{withdraw(actor=laboratory.owner, subject=node, label=label, reason='Bad.').public_id}/"
+    assert names(owner, page) == {"trainer", "judge"}
+    assert names(reader, page) == {"trainer"}, "the heading names what it is about"
 
 
 def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, runs: dict[str, Run]) -> None:

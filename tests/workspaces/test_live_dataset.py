@@ -188,3 +188,13 @@ def test_a_name_that_is_taken_is_passed_over(lab: Lab) -> None:
         make_live(actor=owner, dataset=dataset, window_records=1)
         add(lab, 1)
         assert [window.slug for window in dataset.windows.all()] == ["self-play-window-2"]
+
+
+def test_a_name_that_its_number_makes_too_long_keeps_its_end(lab: Lab) -> None:
+    workspace, owner, dataset = lab
+    assert owner.user
+    files = {f"games/{'ä' * 125}.sgf": (b"a game", 1)}
+    with scope.open_workspace(workspace.pk):
+        end_run(actor=Actor.system(job_id="test"), dataset=dataset, by=owner.user, files=files, run_id=uuid.uuid4())
+        [file] = cut_window(actor=owner, dataset=dataset).versions.get().files.all()
+    assert file.path.startswith("000001-") and file.path.endswith("ä.sgf") and len(file.path.encode()) <= 255

@@ -13,6 +13,7 @@ from workspaces.audit import Draft, Refusal, command
 from workspaces.commands.blob import StoredFile
 from workspaces.commands.freezing import MAX_FILES
 from workspaces.commands.registry import change_fields, create_named, insert
+from workspaces.file_paths import MAX_PART_BYTES
 from workspaces.models import Blob, Dataset, DatasetFile, DatasetPiece, DatasetVersion, NotFound, User
 from workspaces.queries.growth import waiting
 from workspaces.units import plural
@@ -165,5 +166,7 @@ def _locked(dataset: Dataset) -> Dataset:
 
 
 def _path(piece: DatasetPiece) -> str:
-    """Where the piece stands in its window: two runs may call their files the same."""
-    return f"{piece.number:06d}-{piece.path.rsplit('/', 1)[-1]}"[:1024]
+    """Where the piece stands in its window: two runs may call their files the same. Of a name that the number makes too long for a file system
+    the end is kept, which says what kind of file it is."""
+    number, name = f"{piece.number:06d}-", piece.path.rsplit("/", 1)[-1]
+    return number + name.encode()[-(MAX_PART_BYTES - len(number)) :].decode("utf-8", "ignore")

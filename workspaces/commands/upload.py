@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from workspaces import scope
 from workspaces.access import Actor
+from workspaces.accounts import lock_ledger
 from workspaces.audit import Archived, Refusal
 from workspaces.commands.blob import StoredFile, put_file, read_file, receive_file, refuse_over_limit, takes_file
 from workspaces.file_paths import BadPath, clean_path
@@ -78,7 +79,7 @@ def begin_upload(*, actor: Actor, path: str, length: int, sha256: str = "", has_
 
 def _make_room(upload: Upload, *, is_for_run: bool) -> None:
     """Within a transaction: refuse one that finds no room, and let nobody else look for any until this one is counted."""
-    workspace = Workspace.objects.select_for_update(no_key=True).get(pk=scope.current_id())
+    workspace = lock_ledger()  # one lock for all that is counted in a workspace
     if workspace.status == Workspace.Status.ARCHIVED and not is_for_run:
         raise Archived
     if not workspace.region:

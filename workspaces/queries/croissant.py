@@ -23,7 +23,7 @@ def croissant_of(dataset: Dataset, version: DatasetVersion | None, *, page: str,
         f", SHA-256 of its manifest's tree {version.content_hash}" if version and version.hash_form == DatasetVersion.HashForm.TREE else ""
     )
     files = files_of(version) if version else []
-    columns = {file.path: _columns(file, delimiter) for file, delimiter in _tables(files)}
+    columns = _columns_of(files)
     return document_of(
         Described(
             name=dataset.name,
@@ -49,9 +49,16 @@ def _tables(files: Iterable[DatasetFile]) -> Iterable[tuple[DatasetFile, str]]:
     return islice(((file, DELIMITERS[ending]) for file, ending in endings if ending in DELIMITERS), MOST_TABLES)
 
 
-def _columns(file: DatasetFile, delimiter: str) -> tuple[Column, ...]:
-    try:
-        text, is_cut = beginning_of(file.blob, BYTES)
-    except (NotFound, Refusal):
-        return ()  # what is known of the file is said all the same
-    return columns_of(text, delimiter=delimiter, is_cut=is_cut) if text is not None else ()
+def _columns_of(files: Iterable[DatasetFile]) -> dict[str, tuple[Column, ...]]:
+    """By path, as far as the store can be asked: what else is known of the files is said all the same."""
+    found = {}
+    for file, delimiter in _tables(files):
+        try:
+            text, is_cut = beginning_of(file.blob, BYTES)
+        except NotFound:
+            continue
+        except Refusal:  # the store is away: the next file would be waited for as long
+            break
+        if text is not None:
+            found[file.path] = columns_of(text, delimiter=delimiter, is_cut=is_cut)
+    return found
