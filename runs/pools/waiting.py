@@ -53,7 +53,10 @@ class WaitingLauncher:
             if not poll.poll(ANSWER_SECONDS * 1000):
                 self.end()
                 raise PoolError("the launcher did not answer")
-            return os.read(reader, 1000).decode(errors="replace")
+            said = os.read(reader, 1000).decode(errors="replace")
+            if not said:  # killed with what it was asked for in its hands; the next one finds another
+                self.end()
+            return said
         finally:
             os.close(reader)
 
