@@ -50,7 +50,7 @@ def test_a_copy_is_named_before_and_after(laboratory: Laboratory) -> None:
         copy = frozen(laboratory, "again", {"renamed.csv": TABLE, **OWN})
         frozen(laboratory, "another", OWN)
     address = f"withdrawals/new/?kind=dataset_version&id={table.public_id}"
-    assert "again@1 has 1 of its 2 files in common with it" in seen(laboratory, address)
+    assert "again@1 1 of its 2 files is in it" in seen(laboratory, address)
     assert "another@1" not in seen(laboratory, address)
     assert SHARED not in seen(laboratory, "datasets/again/")
     preview = client_of(laboratory.owner).get(
@@ -61,7 +61,7 @@ def test_a_copy_is_named_before_and_after(laboratory: Laboratory) -> None:
     with laboratory.opened():
         withdrawal = gone(laboratory, "dataset_version", table.public_id)
     assert f"1 of its 2 files is {SHARED}: table@1 (Bad <games>.)." in seen(laboratory, "datasets/again/")
-    assert "again@1 has 1 of its 2 files in common with it Withdraw" in seen(laboratory, f"withdrawals/{withdrawal.public_id}/")
+    assert "again@1 1 of its 2 files is in it Withdraw" in seen(laboratory, f"withdrawals/{withdrawal.public_id}/")
     with laboratory.opened():
         gone(laboratory, "dataset_version", copy.public_id)
     assert "elsewhere" not in seen(laboratory, f"withdrawals/{withdrawal.public_id}/")  # what is withdrawn already needs no word
