@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from runs.lifecycle import ACTIVE
 from runs.models import Artifact, Evaluation, Promotion, Run
@@ -110,9 +110,9 @@ def radius(subject: Node, label: str) -> Radius:
     reached = reached_by(subject)
     at_work = Run.objects.filter(pk__in=reached.of(NodeKind.RUN), status__in=sorted(ACTIVE)).order_by("-created_at")
     boards = tuple(_boards(reached.of(NodeKind.EVALUATION)))
-    promotions = _standing(kept_query.Keys(values=reached.of(NodeKind.ARTIFACT)))
-    copies = copies_of(reached.of(NodeKind.DATASET_VERSION), reached.of(NodeKind.ARTIFACT))
-    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, promotions, copies)
+    versions, artifacts = (kept_query.Keys(values=reached.of(kind)) for kind in (NodeKind.DATASET_VERSION, NodeKind.ARTIFACT))
+    copies = copies_of(Q(version=versions), Q(pk=artifacts))
+    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, _standing(Q(artifact=artifacts)), copies)
 
 
 def withdrawals() -> "QuerySet[Withdrawal]":
@@ -141,22 +141,21 @@ def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
 
 def marked_promotions(withdrawal: Withdrawal) -> tuple[Told, ...]:
     """What stands promoted of what a withdrawal has marked: suspended while it holds."""
-    return _standing(withdrawal.objects_marked.filter(kind=NodeKind.ARTIFACT).values("object_id"))
+    return _standing(Q(artifact__in=_marked(withdrawal, NodeKind.ARTIFACT)))
 
 
 def copies_now(withdrawal: Withdrawal) -> Copies:
     """Versions that hold files of what a withdrawal has marked, and are not withdrawn."""
-    marks = withdrawal.objects_marked.filter(kind__in=(NodeKind.DATASET_VERSION, NodeKind.ARTIFACT)).values_list("kind", "object_id")
-    keys: dict[str, list[uuid.UUID]] = {NodeKind.DATASET_VERSION: [], NodeKind.ARTIFACT: []}
-    for kind, pk in marks:
-        keys[kind].append(pk)
-    return copies_of(keys[NodeKind.DATASET_VERSION], keys[NodeKind.ARTIFACT])
+    return copies_of(Q(version__in=_marked(withdrawal, NodeKind.DATASET_VERSION)), Q(pk__in=_marked(withdrawal, NodeKind.ARTIFACT)))
 
 
-def _standing(artifacts: Any) -> tuple[Told, ...]:
+def _marked(withdrawal: Withdrawal, kind: NodeKind) -> "QuerySet[WithdrawnObject, Any]":
+    return withdrawal.objects_marked.filter(kind=kind).values("object_id")
+
+
+def _standing(of_artifacts: Q) -> tuple[Told, ...]:
     """What is promoted of these artifacts, by name."""
-    field = "artifact" if isinstance(artifacts, kept_query.Keys) else "artifact__in"
-    rows = Promotion.objects.filter(**{field: artifacts}, status=Promotion.Status.PROMOTED).select_related("artifact")
+    rows = Promotion.objects.filter(of_artifacts, status=Promotion.Status.PROMOTED).select_related("artifact")
     return tuple(told(rows.order_by("name")[:MOST_PROMOTIONS]))
 
 

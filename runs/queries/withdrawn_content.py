@@ -3,15 +3,12 @@
 Whoever copies a file outside of labsite and brings it in again leaves no edge to walk along, but content has one address: files are compared by it.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
 from runs.models import Artifact
 from runs.queries.lineage_edges import NodeKind
-from workspaces import kept_query
 from workspaces.models import DatasetFile, DatasetVersion, Withdrawal
 from workspaces.queries.withdrawal import marked, standing_on
 
@@ -52,11 +49,11 @@ class WithdrawnContent:
     originals: tuple[Original, ...]
 
 
-def copies_of(versions: Collection[UUID], artifacts: Collection[UUID]) -> Copies:
-    """Versions besides `versions` that hold files of these versions and artifacts; those that are withdrawn already are left out."""
-    in_versions = Q(version=kept_query.Keys(values=list(versions)))
+def copies_of(in_versions: Q, of_artifacts: Q) -> Copies:
+    """Versions that hold the content of these files of versions, which are told by the files' `version`, or of these artifacts; neither versions of
+    these themselves nor any that is withdrawn already."""
     found = (
-        DatasetFile.objects.filter(_held(in_versions, Q(pk=kept_query.Keys(values=list(artifacts)))))
+        DatasetFile.objects.filter(_held(in_versions, of_artifacts))
         .exclude(in_versions)
         .exclude(version__in=marked(NodeKind.DATASET_VERSION))
         .order_by()
