@@ -62,8 +62,8 @@ def record_index(
 @command(Verb.OVERLAP_CHECKED, needs=None, by_system=True)
 def record_overlap(event: Draft, *, actor: Actor, version: DatasetVersion, holdout: DatasetVersion, finding: Finding) -> OverlapCheck:
     """Keep what comparing a version with a holdout gave, in place of what was found before; a comparison that came to nothing refutes no
-    contamination that was found. Refuses where one of them is to be read anew by now:
-    somebody has asked for that since, and the pair is compared again after it."""
+    contamination that was found. Refuses where one of them is to be read anew by now: somebody has asked for that since, and the pair is compared
+    again after it."""
     sides = RecordIndex.objects.filter(version__in=(version, holdout), method=METHOD)
     if len(sides.select_for_update(no_key=True).order_by("pk")) < 2:
         raise Refusal(f"{version.label} and {holdout.label} are compared once both have been read.")

@@ -237,7 +237,7 @@ def _data(below: _Below, row: DatasetVersion) -> tuple[str, str]:
     found = below.verdicts[row.pk]
     count = plural(row.records, "record", "records") if row.records is not None else "records not counted"
     verdict = "no" if found.is_contaminated else STATES.get(found.state, "unknown")
-    last = f" It was contaminated: {found.contaminated}" if found.is_contaminated and found.state != State.CONTAMINATED else ""
+    last = f" It was contaminated: {found.contaminated}" if found.was_contaminated else ""
     return (f"{count}, {found.state}." if verdict == "yes" else f"{count}, {found.state}: {found.reason}{last}"), verdict
 
 

@@ -67,6 +67,16 @@ class Verdict:
         """By the last word, also while it is compared anew."""
         return bool(self.contaminated)
 
+    @property
+    def was_contaminated(self) -> bool:
+        """And is compared anew just now."""
+        return self.is_contaminated and self.state != State.CONTAMINATED
+
+    @property
+    def takes_a_word(self) -> bool:
+        """Is there something that a person could overrule, or a word to take back?"""
+        return self.checked != State.UNCHECKED or self.waiting is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
