@@ -30,8 +30,5 @@ class CreateModels(Operation):
         for made in reversed(self.models):
             made.database_backwards(app_label, schema_editor, from_state, to_state)
 
-    def references_model(self, name: str, app_label: str) -> bool:
-        return any(made.references_model(name, app_label) for made in self.models)
-
     def describe(self) -> str:
         return f"Create {len(self.models)} models"

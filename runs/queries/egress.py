@@ -40,8 +40,7 @@ def strictest_of(versions: Collection[uuid.UUID]) -> str:
 def sources_of(dataset: Dataset) -> list[Dataset] | None:
     """Other datasets that its versions, its windows and its waiting pieces were made of, however far back, by slug; None where that is more than
     MOST_WALKED things. Its own windows are none of them: they follow it, also where runs that read them add to it."""
-    own = Q(dataset=dataset) | Q(dataset__window_of=dataset)
-    starts = [Node(NodeKind.DATASET_VERSION, pk) for pk in DatasetVersion.objects.filter(own).values_list("pk", flat=True)]
+    own, starts = _own(dataset)
     waiting = DatasetPiece.objects.filter(dataset=dataset, window=None)  # no version has them yet
     starts += [Node(NodeKind.RUN, pk) for pk in waiting.values_list("made_by_run_id", flat=True)]
     behind = _versions_behind(starts)
@@ -54,8 +53,7 @@ def sources_of(dataset: Dataset) -> list[Dataset] | None:
 def made_of(dataset: Dataset) -> list[uuid.UUID]:
     """Other datasets that a version or a piece of was made of it or of its windows, however far; each dataset where that is more than MOST_WALKED
     things. Three queries."""
-    own = Q(dataset=dataset) | Q(dataset__window_of=dataset)
-    starts = [Node(NodeKind.DATASET_VERSION, pk) for pk in DatasetVersion.objects.filter(own).values_list("pk", flat=True)]
+    _, starts = _own(dataset)
     found = reached_ends(starts, Way.DOWN, along=CONTENT, most=MOST_WALKED)
     if len(found) > MOST_WALKED:
         return list(Dataset.objects.values_list("pk", flat=True))
@@ -66,6 +64,12 @@ def made_of(dataset: Dataset) -> list[uuid.UUID]:
     frozen = DatasetVersion.objects.filter(pk=versions).values_list("dataset", flat=True)
     grown = DatasetPiece.objects.filter(made_by_run_id=runs).values_list("dataset", flat=True)
     return list(frozen.union(grown))
+
+
+def _own(dataset: Dataset) -> tuple[Q, list[Node]]:
+    """Versions of a dataset and of its windows: the condition, and where a walk begins."""
+    own = Q(dataset=dataset) | Q(dataset__window_of=dataset)
+    return own, [Node(NodeKind.DATASET_VERSION, pk) for pk in DatasetVersion.objects.filter(own).values_list("pk", flat=True)]
 
 
 def _versions_behind(starts: Collection[Node]) -> list[uuid.UUID] | None:
