@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import Client
 
+from runs.commands import artifact_dataset
 from runs.commands.artifact import delete_artifact, remove_artifact
 from runs.commands.artifact_dataset import import_artifact
 from runs.commands.egress import set_egress
@@ -13,9 +14,11 @@ from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from tests.factories_pages import add_artifact
 from tests.factories_runs import Laboratory, launch, make_laboratory
-from workspaces.audit import Refusal
+from workspaces import store
+from workspaces.accounts import lock_ledger
+from workspaces.audit import Draft, Refusal
 from workspaces.commands.dataset import create_dataset
-from workspaces.models import Blob, Dataset
+from workspaces.models import Blob, Dataset, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +81,28 @@ def test_none_is_made_of_blank_lines() -> None:
         with pytest.raises(Refusal, match=r"games\.csv holds no record"):
             import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train")
         assert import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train", path="g.txt").number == 1
+
+
+def test_one_is_made_while_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No byte is copied, so none is needed; nobody waits for the store under the ledger's lock."""
+    laboratory = make_laboratory()
+    done: list[str] = []
+
+    def away(*_: object, **__: object) -> None:
+        done.append("asked the store")
+        raise store.StoreAway
+
+    def locked(event: Draft) -> Workspace:
+        done.append("took the lock")
+        return lock_ledger(event)
+
+    with laboratory.opened():
+        _, artifact = made(laboratory)
+        dataset = create_dataset(actor=laboratory.owner, slug="games")
+        monkeypatch.setattr(store, "open", away)
+        monkeypatch.setattr(artifact_dataset, "lock_ledger", locked)
+        assert import_artifact(actor=laboratory.owner, dataset=dataset, artifact=artifact, role="train").number == 1
+    assert done == ["asked the store", "took the lock"]
 
 
 def test_by_page_and_api(client: Client) -> None:

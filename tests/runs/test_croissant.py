@@ -18,6 +18,7 @@ from tests.factories import make_workspace, scope
 from tests.factories_registry import stored
 from tests.runs.file_server import FileServer
 from workspaces.access import Actor
+from workspaces.audit import Refusal
 from workspaces.commands.dataset import create_dataset, import_dataset_version
 from workspaces.commands.live_dataset import make_live
 from workspaces.croissant import BadCroissant, licence_in, read_document
@@ -125,6 +126,22 @@ def test_columns_of_tables_are_said_and_read_by_their_header(lab: tuple[Workspac
     rows = asked(READ, {"place": str(tmp_path / "croissant.json")})
     assert (rows["a.csv"][0], rows["a.csv"][1][:3]) == ([1, 1.5, "x", 2026], [2, 0.5, "y, z"])
     assert (rows["b.tsv"], len(rows["long.csv"]), rows["long.csv"][-1]) == ([[7, 0.8]], 20_001, ["1.5", "x"])
+
+
+def test_a_store_that_is_away_is_asked_once(lab: tuple[Workspace, Actor], client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace, owner = lab
+    with scope.open_workspace(workspace.pk):
+        files = [stored(f"table-{number}.csv", b"a,b\n1,2\n%d,3\n" % number) for number in range(3)]
+        import_dataset_version(actor=owner, dataset=create_dataset(actor=owner, slug="tables"), role="train", files=files)
+    asked: list[object] = []
+
+    def away(*given: object) -> None:
+        asked.append(given)
+        raise Refusal("The store does not answer.")
+
+    monkeypatch.setattr("workspaces.queries.croissant.beginning_of", away)
+    document = client.get(f"{API}/tables/croissant.json").json()
+    assert (len(asked), len(document["distribution"]), "recordSet" in document) == (1, 3, False)
 
 
 def test_what_grows_says_so(lab: tuple[Workspace, Actor], client: Client) -> None:

@@ -3,7 +3,9 @@
 import gzip
 import json
 from collections.abc import Callable
+from io import BytesIO
 
+import numpy as np
 import pytest
 
 from runs.models import OverlapCheck
@@ -85,6 +87,20 @@ def test_games_and_prose_that_are_packed_are_shown(lab: Laboratory) -> None:
         work(lab)
         (pair,) = pairs_of(OverlapCheck.objects.exclude(exact=0).get(version=prose))
         assert (pair.record.text, pair.holdout.text) == (line.decode().strip(), line.decode().strip())
+
+
+def test_packed_arrays_are_said_to_be_no_text(lab: Laboratory) -> None:
+    """Their places are rows: the bytes there are no record, though they read as letters behind the head of the file."""
+    rows = np.array([[33 + number % 90, 33 + number * 7 % 90, 33 + number // 90, 65] for number in range(300)], dtype=np.uint8)
+    packed = []
+    for part in (rows[250:253], rows):
+        file = BytesIO()
+        np.save(file, part)
+        packed.append(gzip.compress(file.getvalue()))
+    with scope.open_workspace(lab.workspace.pk):
+        _, pairs = compared(lab, "rows.npy.gz", *packed)
+    assert {pair.record.number for pair in pairs} == {251, 252, 253}
+    assert {(pair.record.text, pair.record.missing) for pair in pairs} == {(None, record_text.NO_TEXT)}
 
 
 def test_what_would_cost_a_page_too_much_is_said_to_be_left_out(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The launcher that waits for starts: what it forks is a launcher like any other, and lives without it."""
 
 import array
+import errno
 import json
 import os
 import signal
@@ -99,6 +100,28 @@ def test_a_folder_too_long_for_its_command_line_has_a_launcher_of_its_own(lab: L
     lab.pool = LocalPool(deep, Isolation.NONE, [], None)
     lab.spec["root"] = str(deep)
     assert code_of(lab, lab.start(lab.order("pass"))) == 0
+
+
+def test_without_a_pipe_a_run_has_a_launcher_of_its_own(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left() -> tuple[int, int]:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    order = lab.order("pass")
+    assert isinstance(lab.pool, LocalPool)
+    lab.pool.stage(order)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pipe", none_left)
+        assert waiting.start(lab.folder(order)) == ""
+    assert code_of(lab, lab.start(order)) == 0
+
+
+def test_a_reason_that_a_launcher_gives_is_heard(lab: Laboratory) -> None:
+    order = lab.order("pass")
+    assert isinstance(lab.pool, LocalPool)
+    lab.pool.stage(order)
+    (lab.folder(order) / "state/start.json").unlink()
+    with pytest.raises(PoolError, match="could not be started: the folder is not staged"):
+        lab.pool.start(order.workspace, order.key)
 
 
 def test_a_run_has_no_door_to_it(lab: Laboratory) -> None:
