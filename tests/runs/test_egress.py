@@ -80,6 +80,19 @@ def classify(laboratory: Laboratory, slug: str, egress: str, reason: str = "By c
         return set_egress(actor=laboratory.owner, dataset=Dataset.objects.find(slug), egress=egress, reason=reason)
 
 
+def grown_and_read(laboratory: Laboratory) -> tuple[Dataset, Run, Run]:
+    """A window of what a run made of `closed`, that run, and one that has read the window."""
+    with laboratory.opened():
+        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
+        run = launch(laboratory, datasets=("closed",))
+    assert drive(laboratory, run).status == "succeeded"
+    with laboratory.opened():
+        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
+        reader = launch(laboratory, datasets=(window.slug,))
+    assert drive(laboratory, reader).status == "succeeded"
+    return window, run, reader
+
+
 def places_of(folder: Path) -> list[str]:
     """Files of an export that hold what is closed."""
     return [str(place.relative_to(folder)) for place in folder.rglob("*") if place.is_file() and CANARY in place.read_bytes()]
@@ -139,14 +152,7 @@ def test_nothing_of_a_restricted_dataset_leaves(laboratory: Laboratory) -> None:
 
 def test_what_grew_before_its_source_was_closed_stays_too(laboratory: Laboratory) -> None:
     """Pieces of a live dataset, its windows, and what runs made that read those."""
-    with laboratory.opened():
-        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
-        run = launch(laboratory, datasets=("closed",))
-    assert drive(laboratory, run).status == "succeeded"
-    with laboratory.opened():
-        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
-        reader = launch(laboratory, datasets=(window.slug,))
-    assert drive(laboratory, reader).status == "succeeded"
+    _, run, reader = grown_and_read(laboratory)
     classify(laboratory, "closed", "restricted")
     with laboratory.opened():
         assert runs_that_read("restricted") == {run.pk, reader.pk}

@@ -16,7 +16,7 @@ from runs.models import Artifact
 from tests.factories import make_workspace
 from tests.factories_runs import Laboratory, drive, launch
 from tests.runs.attempts import in_threads, is_someone_waiting, until
-from tests.runs.test_egress import classify, exports, laboratory
+from tests.runs.test_egress import classify, exports, grown_and_read, laboratory
 from workspaces import scope
 from workspaces.accounts import lock_ledger
 from workspaces.audit import Draft, Refusal
@@ -84,14 +84,7 @@ def test_a_class_set_while_a_run_ends_is_not_made_laxer_by_it(laboratory: Labora
 
 def test_what_runs_made_of_it_before_is_closed_with_it(laboratory: Laboratory) -> None:
     """Grown, cut, frozen from an artifact, and what was made of these in turn; what has nothing of it stays as it was."""
-    with laboratory.opened():
-        make_live(actor=laboratory.owner, dataset=create_dataset(actor=laboratory.owner, slug="grown"))
-        run = launch(laboratory, datasets=("closed",))
-    assert drive(laboratory, run).status == "succeeded"
-    with laboratory.opened():
-        window = cut_window(actor=laboratory.owner, dataset=Dataset.objects.find("grown"))
-        reader = launch(laboratory, datasets=(window.slug,))
-    assert drive(laboratory, reader).status == "succeeded"
+    window, _, reader = grown_and_read(laboratory)
     with laboratory.opened():
         derived = create_dataset(actor=laboratory.owner, slug="derived")
         import_artifact(actor=laboratory.owner, dataset=derived, artifact=Artifact.objects.get(run=reader, path="copy.txt"), role="train")

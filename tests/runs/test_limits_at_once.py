@@ -1,19 +1,18 @@
 """What is asked for at the same moment is counted one after another: no limit is passed by one."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from runs.commands import dataset_import
 from runs.commands.dataset_import import WantedFile, request_import
 from runs.models import DatasetImport
 from tests.factories import make_workspace
+from tests.runs.attempts import in_threads
 from workspaces import scope
 from workspaces.audit import Refusal
 from workspaces.commands import upload
@@ -38,21 +37,16 @@ def meeting(before: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def at_once(workspace: Workspace, act: Callable[[], object]) -> list[str]:
-    """What two connections are told: nothing, or why it is refused."""
+def refused_of_two(workspace: Workspace, act: Callable[[], object]) -> str:
+    """What the one of two connections is told that is refused; the other is not."""
 
-    def asked(number: int) -> str:
-        try:
-            with scope.open_workspace(workspace.pk):
-                act()
-        except Refusal as refusal:
-            return str(refusal)
-        finally:
-            connection.close()
-        return ""
+    def asked() -> None:
+        with scope.open_workspace(workspace.pk):
+            act()
 
-    with ThreadPoolExecutor(2) as pool:
-        return sorted(pool.map(asked, range(2)))
+    [refusal] = in_threads(2, asked)
+    assert isinstance(refusal, Refusal)
+    return str(refusal)
 
 
 def test_uploads_that_begin_at_once_pass_no_limit(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,17 +60,13 @@ def test_uploads_that_begin_at_once_pass_no_limit(tmp_path: Any, monkeypatch: py
 
     with monkeypatch.context() as slow:
         slow.setattr(upload, "refuse_over_limit", meeting(refuse_over_limit))
-        taken, refused = at_once(workspace, begin)
-    assert (taken, refused) == (
-        "",
-        "2.0 kB more would make 2.0 kB of 1.5 kB of storage. Free 500 bytes, or ask for a larger storage limit.",
-    )
+        refused = refused_of_two(workspace, begin)
+    assert refused == "2.0 kB more would make 2.0 kB of 1.5 kB of storage. Free 500 bytes, or ask for a larger storage limit."
     with scope.open_workspace(workspace.pk):
         set_limit(actor=owner, unit=Unit.STORAGE_BYTES, window=Limit.Window.NOW, amount=9000, mode=Limit.Mode.STOP, reason="more")
     monkeypatch.setattr(upload, "AT_ONCE", 2)
     monkeypatch.setattr(upload, "refuse_over_limit", meeting(refuse_over_limit))
-    taken, refused = at_once(workspace, begin)
-    assert (taken, refused[:19]) == ("", "2 uploads are open ")
+    assert refused_of_two(workspace, begin).startswith("2 uploads are open ")
     with scope.open_workspace(workspace.pk):
         assert Upload.objects.count() == 2
 
@@ -88,7 +78,7 @@ def test_imports_that_are_asked_for_at_once_pass_no_limit(monkeypatch: pytest.Mo
     monkeypatch.setattr(dataset_import, "MAX_OPEN", 1)
     monkeypatch.setattr(dataset_import, "_sources", meeting(dataset_import._sources))
     files = [WantedFile("https://data.example/a.csv")]
-    taken, refused = at_once(workspace, lambda: request_import(actor=owner, dataset=dataset, role="train", files=files))
-    assert (taken, refused) == ("", "1 import waits here already; ask again once some of them have ended.")
+    refused = refused_of_two(workspace, lambda: request_import(actor=owner, dataset=dataset, role="train", files=files))
+    assert refused == "1 import waits here already; ask again once some of them have ended."
     with scope.open_workspace(workspace.pk):
         assert DatasetImport.objects.count() == 1
