@@ -45,7 +45,7 @@ baselines: .venv/installed-dev
 
 # Goes through all, or one by its name: make drills DRILL=kills ARGS="500 --ssh"
 DRILL ?= *
-drills: .venv/installed-dev
+drills: .venv/installed-dev .venv-pool/installed .venv-ray/installed
 	@code=0
 	for script in tests/drills/$(DRILL).py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS) || code=1; done
 	exit $$code
