@@ -1,6 +1,6 @@
 """How many runs one person has left on a benchmark whose contract limits them, and from when the next one is allowed.
 
-What counts (ARCHITECTURE.md, "Runs per person and period"): every run that a person asked for on the benchmark within the period, under whichever
+What counts (docs/architecture/evidence.md, "Contracts"): every run that a person asked for on the benchmark within the period, under whichever
 version of its contract, and whoever acted for them: a token counts as its holder, a service account as itself, a member of a sweep as whoever asked
 for the sweep, a retry as whoever retried. A run counts while it may still be scored; once it has ended, if it reported a score on the benchmark
 itself or said one in a line (a program that tells its score and then fails has been measured all the same), or if that person cancelled it. One
