@@ -1,6 +1,6 @@
 """Pages of evidence: artifacts and what of them is promoted, who beats whom, where things came from, what is withdrawn."""
 
-from runs.views import arena, artifact, contract_check, evaluation, lineage, promotion, withdrawal
+from runs.views import arena, artifact, contract_check, evaluation, lineage, promotion, withdrawal, withdrawal_csv
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -73,6 +73,16 @@ urlpatterns = [
         needs=Permission.EDIT_REGISTRY,
         kind=Kind.DATASET,
         methods=("GET", "POST"),
+    ),
+    page(
+        "withdrawals/new/csv/",
+        withdrawal_csv.withdrawal_new_csv,
+        name="withdrawal-new-csv",
+        needs=Permission.EDIT_REGISTRY,
+        kind=Kind.DATASET,
+    ),
+    page(
+        "withdrawals/<str:withdrawal>/csv/", withdrawal_csv.withdrawal_csv, name="withdrawal-csv", needs=Permission.VIEW, kind=Kind.DATASET
     ),
     page("withdrawals/<str:withdrawal>/", withdrawal.withdrawal, name="withdrawal", needs=Permission.VIEW, kind=Kind.DATASET),
     page(

@@ -12,12 +12,19 @@ from runs.api.schema import ReasonIn, Strict
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.models import Evaluation
 from runs.queries.home_seeds import SeedLead
-from runs.queries.withdrawal import counts_of, counts_of_all, find_subject, radius, withdrawals
+from runs.queries.lineage import Node
+from runs.queries.lineage_described import Described
+from runs.queries.lineage_edges import NodeKind
+from runs.queries.lineage_nodes import describe
+from runs.queries.withdrawal import copies_now, counts_of, counts_of_all, find_subject, marked_promotions, marks_of, radius, withdrawals
+from runs.queries.withdrawn_content import Copies, withdrawn_content
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
-from workspaces.models import Withdrawal
+from workspaces.models import Dataset, Withdrawal
 from workspaces.queries.paging import newest_first
+from workspaces.queries.registry import find_version
+from workspaces.queries.withdrawal import withdrawals_on
 
 routes = Routes("withdrawals")
 Subject = Literal["dataset_version", "run", "artifact"]
@@ -49,6 +56,52 @@ class WithdrawalOut(Schema):
     reached: dict[str, int]
 
 
+class CopyOut(Schema):
+    """A dataset version that holds some of the same files; no record leads to it, so it would not be reached."""
+
+    dataset_id: str
+    version: int
+    shared_files: int
+    files: int
+
+
+class WithdrawalWhole(WithdrawalOut):
+    promotions: list[str] = Field(description="Ids of promotions that stand and are suspended by it, by their names; a hundred at most.")
+    copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most; none where it is undone.")
+    copies_count: int
+
+
+class MarkOut(Schema):
+    """`uuid` and `label` are null for kinds that the caller may not see. `steps`: of the lineage, 0 for what was withdrawn."""
+
+    kind: str
+    uuid: str | None
+    id: str | None
+    label: str | None
+    steps: int
+
+
+class MarkPage(Schema):
+    items: list[MarkOut]
+    next: str | None
+
+
+class OriginalOut(Schema):
+    kind: Subject
+    label: str | None = Field(description="Null for an artifact, where the caller may see none.")
+    withdrawal_id: str
+    reason: str
+
+
+class WithdrawnContentOut(Schema):
+    """`shared_files` of `files` files of a version are, byte for byte, in something withdrawn too, although no record leads there; `originals` are
+    some of these things."""
+
+    shared_files: int
+    files: int
+    originals: list[OriginalOut]
+
+
 class WithdrawalPage(Schema):
     items: list[WithdrawalOut]
     next: str | None
@@ -75,15 +128,6 @@ class BoardOut(Schema):
     would_be_led_by: str | None
     led_by_row: LeadingRowOut | None
     would_be_led_by_row: LeadingRowOut | None
-
-
-class CopyOut(Schema):
-    """A dataset version that holds some of the same files; no record leads to it, so it would not be reached."""
-
-    dataset_id: str
-    version: int
-    shared_files: int
-    files: int
 
 
 class RadiusOut(Schema):
@@ -131,11 +175,7 @@ def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_len
             for change in found.boards
         ],
         "promotions": [one.promotion.public_id for one in found.promotions] if sees_artifacts else [],
-        "copies": [
-            {"dataset_id": copy.version.dataset.public_id, "version": copy.version.number, "shared_files": copy.shared, "files": copy.files}
-            for copy in found.copies.named
-        ],
-        "copies_count": found.copies.count,
+        **_copies(found.copies),
         "fingerprint": found.fingerprint,
     }
 
@@ -147,16 +187,72 @@ def create(request: ApiRequest, body: WithdrawalIn) -> Status[dict[str, Any]]:
     return Status(201, _row(withdraw(actor=request.actor, subject=node, label=label, reason=body.reason, fingerprint=body.fingerprint)))
 
 
-@routes.get("/withdrawals/{withdrawal}", needs=Permission.VIEW, kind=Kind.DATASET, response=WithdrawalOut)
+@routes.get("/withdrawals/{withdrawal}", needs=Permission.VIEW, kind=Kind.DATASET, response=WithdrawalWhole)
 def get_withdrawal(request: ApiRequest, withdrawal: str) -> dict[str, Any]:
-    """One withdrawal."""
-    return _row(Withdrawal.objects.find(withdrawal, "withdrawn_by", "undone_by"))
+    """One withdrawal, what it suspends, and where its files lie besides. Promotions are named to whom may see artifacts."""
+    found = Withdrawal.objects.find(withdrawal, "withdrawn_by", "undone_by")
+    holds = found.undone_at is None
+    names = holds and request.rights.allows(Permission.VIEW, Kind.ARTIFACT)
+    promotions = [one.promotion.public_id for one in marked_promotions(found)] if names else []
+    return _row(found) | {"promotions": promotions, **_copies(copies_now(found) if holds else Copies())}
+
+
+@routes.get("/withdrawals/{withdrawal}/objects", needs=Permission.VIEW, kind=Kind.DATASET, response=MarkPage)
+def list_objects(request: ApiRequest, withdrawal: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
+    """Everything that it has marked, what was withdrawn among it, also where it is undone."""
+    page = newest_first(marks_of(Withdrawal.objects.find(withdrawal)), cursor=cursor, size=limit)
+    nodes = [Node(NodeKind(mark.kind), mark.object_id) for mark in page.items]
+    told = describe(nodes, request.rights, request.workspace.slug)
+    items = [_mark(node, told[node], mark.distance) for node, mark in zip(nodes, page.items, strict=True)]
+    return {"items": items, "next": page.next}
+
+
+@routes.get(
+    "/datasets/{dataset}/versions/{version}/withdrawn-content", needs=Permission.VIEW, kind=Kind.DATASET, response=WithdrawnContentOut
+)
+def get_withdrawn_content(request: ApiRequest, dataset: str, version: str) -> dict[str, Any]:
+    """What of a version, which rests on nothing withdrawn by the record, is a copy of something that is."""
+    asked = find_version(Dataset.objects.find(dataset), version)
+    found = None if withdrawals_on(NodeKind.DATASET_VERSION, asked.pk) else withdrawn_content(asked)
+    sees_artifacts = request.rights.allows(Permission.VIEW, Kind.ARTIFACT)
+    return {
+        "shared_files": found.shared if found else 0,
+        "files": found.files if found else asked.files.count(),
+        "originals": [
+            {
+                "kind": one.kind,
+                "label": one.label if sees_artifacts or one.kind != NodeKind.ARTIFACT else None,
+                "withdrawal_id": one.withdrawal.public_id,
+                "reason": one.withdrawal.reason,
+            }
+            for one in (found.originals if found else ())
+        ],
+    }
 
 
 @routes.post("/withdrawals/{withdrawal}/undo", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=WithdrawalOut)
 def undo(request: ApiRequest, withdrawal: str, body: ReasonIn) -> dict[str, Any]:
     """Let it hold no more; everything is as it would be without it."""
     return _row(undo_withdrawal(actor=request.actor, withdrawal=Withdrawal.objects.find(withdrawal), reason=body.reason))
+
+
+def _copies(found: Copies) -> dict[str, Any]:
+    named = [
+        {"dataset_id": copy.version.dataset.public_id, "version": copy.version.number, "shared_files": copy.shared, "files": copy.files}
+        for copy in found.named
+    ]
+    return {"copies": named, "copies_count": found.count}
+
+
+def _mark(node: Node, told: Described, steps: int) -> dict[str, Any]:
+    seen = None if told.is_hidden else told
+    return {
+        "kind": node.kind.value,
+        "uuid": str(node.id) if seen else None,
+        "id": seen and seen.public_id,
+        "label": seen and seen.label,
+        "steps": steps,
+    }
 
 
 def _leading(name: str, lead: Evaluation | SeedLead | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from runs.admission import EVALUATE
+from runs.charts import NORMAL_95
 from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Columns, Ranks, page_by_ranks, ranks_beside
 from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys, page_of, rows_of
@@ -23,6 +24,7 @@ from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import counted, counts_among, how_many, standing
 from runs.queries.ties import is_ordinal
 from runs.queries.unscored import Unscored, unscored
+from runs.seed_intervals import Interval
 from workspaces import kept_query
 from workspaces.contract_metrics import Metric
 from workspaces.instant import one_instant
@@ -78,6 +80,14 @@ class Score:
     @property
     def is_isolated(self) -> bool:
         return self.isolation != Pool.Isolation.NONE
+
+    @property
+    def interval(self) -> Interval | None:
+        """That holds the value with 95 % if its error is normal; None where no error is known."""
+        value, error = self.evaluation.value, self.evaluation.standard_error
+        if error is None or not math.isfinite(error) or not math.isfinite(value):
+            return None
+        return Interval(value - NORMAL_95 * error, value + NORMAL_95 * error)
 
     @property
     def made_by(self) -> Run:

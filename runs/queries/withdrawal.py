@@ -133,6 +133,11 @@ def counts_of_all(found: Iterable[Withdrawal]) -> Mapping[uuid.UUID, Mapping[str
     return counts
 
 
+def marks_of(withdrawal: Withdrawal) -> "QuerySet[WithdrawnObject]":
+    """Everything that a withdrawal has marked, what was withdrawn among it; in no order."""
+    return withdrawal.objects_marked.filter(kind__in=list(NodeKind)).order_by()
+
+
 def marked_runs(withdrawal: Withdrawal, *, limit: int = 100) -> list[Run]:
     """The newest runs that rest on what a withdrawal is about."""
     marks = withdrawal.objects_marked.filter(kind=NodeKind.RUN, distance__gt=0).values("object_id")

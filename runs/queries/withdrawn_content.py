@@ -36,6 +36,7 @@ class Copies:
 class Original:
     """Where a file of a version is from, as far as content tells, and the withdrawal that holds of it."""
 
+    kind: str
     label: str
     withdrawal: Withdrawal
 
@@ -81,7 +82,7 @@ def withdrawn_content(version: DatasetVersion) -> WithdrawnContent | None:
     outputs = Artifact.objects.filter(pk__in=artifacts, blob__in=blobs).select_related("run")
     labels = {(NodeKind.DATASET_VERSION.value, one.pk): f"{one.dataset.slug}@{one.number}" for one in sources[:MOST_NAMED]}
     labels |= {(NodeKind.ARTIFACT.value, one.pk): f"{one.name} of {one.run.name}" for one in outputs[:MOST_NAMED]}
-    originals = [Original(labels[thing], withdrawals[0]) for thing, withdrawals in standing_on(labels).items()]
+    originals = [Original(thing[0], labels[thing], withdrawals[0]) for thing, withdrawals in standing_on(labels).items()]
     return WithdrawnContent(count, mine.count(), tuple(sorted(originals, key=lambda original: original.label)[:3]))
 
 

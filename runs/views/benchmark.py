@@ -9,7 +9,7 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.charts import NORMAL_95, Intervals, intervals
+from runs.charts import Intervals, intervals
 from runs.queries.contract_check import checked
 from runs.queries.contract_facts import moment_of
 from runs.queries.quota import Quota, quota_of
@@ -199,12 +199,10 @@ def _columns(board: Scoreboard) -> list[tuple[str, str, bool]]:
 
 
 def _score_cells(board: Scoreboard, score: Score) -> Sequence[Cell]:
-    row, made = score.evaluation, score.made_by
-    known = row.standard_error is not None and math.isfinite(row.standard_error) and math.isfinite(row.value)
-    reach = NORMAL_95 * row.standard_error if known and row.standard_error is not None else None
+    row, made, between = score.evaluation, score.made_by, score.interval
     return (
         score.rank, score.sharing if score.rank is not None else None, row.run.public_id, row.run.name, row.value, row.standard_error,
-        None if reach is None else row.value - reach, None if reach is None else row.value + reach, row.samples, row.errored,
+        between and between.low, between and between.high, row.samples, row.errored,
         row.abstained, made.agent.slug,
         made.agent_version.number, made.public_id, score.isolation, row.contract.version, row.run.status,
         "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),

@@ -102,6 +102,26 @@ def test_nothing_without_a_number_stands_above_one_in_either_direction(laborator
     assert {row["why no rank"] for row in rows[5:]} == {row.reason for row in found.unscored.rows}
 
 
+def test_the_api_says_what_the_file_says(laboratory: Laboratory, client: Client) -> None:
+    for name, value, error in (("best", 0.9, 0.01), ("bare", 0.8, None), ("edge", 1e308, 1e308), ("nan", math.nan, 0.1)):
+        score(laboratory, name, value, error)
+    score(laboratory, "failed", 0.5, code=1)
+    score(laboratory, "gone", 0.95)
+    subject, label = find_subject("run", Run.objects.get(name="gone").public_id)
+    withdraw(actor=laboratory.owner, subject=subject, label=label, reason="wrong data")
+    answer = client.get("/api/v1/workspaces/lab/benchmarks/accuracy/scoreboard").json()
+    cells = {"rank": "rank", "run_id": "run", "run_name": "name", "value": "score", "low": "95 % from", "high": "95 % to",
+             "isolation": "isolation", "status": "state"}  # fmt: skip
+    told = [{column: str("" if item[key] is None else item[key]) for key, column in cells.items()} for item in answer["items"]]
+    unscored = {"run_id": "run", "run_name": "name", "status": "state", "reason": "why no rank", "isolation": "isolation", "agent": "agent"}
+    without = [{column: item[key] for key, column in unscored.items()} for item in answer["unscored"]]
+    rows = file_of(client)
+    assert told == [{column: row[column].lstrip("'") for column in cells.values()} for row in rows[:4]]
+    assert without == [{column: row[column] for column in unscored.values()} for row in rows[4:]]
+    assert {row["name"] for row in rows[4:]} == {"failed", "gone"}
+    assert (answer["withdrawn"], answer["unscored_total"], answer["unscored_has_older"]) == (1, 2, False)
+
+
 def test_what_is_displayed_alike_is_ordered_by_the_whole_value(laboratory: Laboratory, client: Client) -> None:
     score(laboratory, "second", 0.90000001, 0.1)
     score(laboratory, "first", 0.90000002, 0.1)

@@ -1,5 +1,8 @@
 """Withdrawing a window of games: exactly what rests on it is marked, boards are ranked anew, and undone everything is as it was (M9)."""
 
+import csv
+import io
+import operator
 import re
 from html import unescape
 from typing import Any
@@ -72,6 +75,10 @@ def board_of(laboratory: Laboratory) -> bytes:
     answer = client_of(laboratory.owner).get("/workspaces/lab/benchmarks/accuracy/csv/")
     assert answer.status_code == 200
     return b"".join(answer) if answer.streaming else answer.content
+
+
+def file_of(client: Client, address: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(b"".join(client.get(address)).decode())))
 
 
 def measure_on_holdout(laboratory: Laboratory) -> DatasetVersion:
@@ -329,6 +336,11 @@ def test_who_may_see_datasets_alone_is_told_how_many_and_not_which(laboratory: L
         page = f"workspaces/lab/withdrawals/{withdraw(actor=laboratory.owner, subject=node, label=label, reason='Bad.').public_id}/"
     assert names(owner, page) == {"trainer", "judge"}
     assert names(reader, page) == {"trainer"}, "the heading names what it is about"
+    assert {row["name"] for row in file_of(owner, f"/{page}csv/") if row["kind"] == "run"} == {runs["trainer"].name, runs["judge"].name}
+    hidden = [row for row in file_of(reader, f"/{page}csv/") if row["kind"] != "dataset"]
+    assert {(row["id"], row["uuid"], row["name"], row["address"]) for row in hidden if row["kind"] == "run"} == {("", "", "a run", "")}
+    objects = reader.get(f"/api/v1/{page}objects").json()["items"]
+    assert {(row["uuid"], row["label"]) for row in objects if row["kind"] == "run"} == {(None, None)}
 
 
 def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, runs: dict[str, Run]) -> None:
@@ -339,6 +351,8 @@ def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, r
     preview = client.get(address).content.decode()
     assert re.search(r"<dt>Runs</dt>\s*<dd>2</dd>", preview)
     [fingerprint] = re.findall(r'name="fingerprint" value="(\w+)"', preview)
+    before = file_of(client, address.replace("/new/", "/new/csv/"))
+    assert (before[0]["name"], before[0]["steps from what is withdrawn"]) == ("Self-play, window 1, version 1", "0")
     assert client.post(address, {"reason": "", "fingerprint": fingerprint}).status_code == 422
     assert client.post(address, {"reason": "Bad", "fingerprint": "0" * 64}).status_code == 409
     assert client.post(address, {"reason": "Bad <b>games</b>", "fingerprint": fingerprint}).status_code == 303
@@ -350,6 +364,8 @@ def test_by_page_what_is_shown_is_confirmed_and_undone(laboratory: Laboratory, r
         body = client.get(shown).content.decode()
         assert ("Bad &lt;b&gt;games" in body, page in body or shown == page) == (True, True), shown
     assert "rests on what was" in client.get("/workspaces/lab/benchmarks/accuracy/").content.decode()
+    by_name = operator.itemgetter("kind", "uuid")
+    assert sorted(file_of(client, f"{page}csv/"), key=by_name) == sorted(before, key=by_name), "what was shown is what was done"
     assert client.post(f"{page}undo/", {"reason": "Good"}).status_code == 303
     assert client.post(f"{page}undo/", {"reason": "Good"}).status_code == 409
     assert "Undone by" in client.get(page).content.decode()
@@ -367,6 +383,16 @@ def test_by_api(laboratory: Laboratory, runs: dict[str, Run]) -> None:
     made = client.post(base, body, content_type="application/json")
     assert (made.status_code, made.json()["status"]) == (201, "withdrawn")
     assert client.post(base, body, content_type="application/json").status_code == 409
+    whole, rows = f"{base}/{made.json()['id']}", list[dict[str, Any]]()
+    cursor = ""
+    while cursor is not None:
+        page = client.get(f"{whole}/objects", {"cursor": cursor, "limit": 2}).json()
+        rows, cursor = rows + page["items"], page["next"]
+    with laboratory.opened():
+        marks = WithdrawnObject.objects.values_list("kind", "object_id", "distance")
+        assert sorted((row["kind"], row["uuid"], row["steps"]) for row in rows) == sorted((kind, str(pk), far) for kind, pk, far in marks)
+    assert {row["label"] for row in rows if row["kind"] == "run"} == {runs["trainer"].name, runs["judge"].name}
+    assert client.get(whole).json()["promotions"] == []
     undone = client.post(f"{base}/{made.json()['id']}/undo", {"reason": "Good."}, content_type="application/json").json()
     assert (undone["status"], undone["reached"]["run"]) == ("undone", 2)
     assert client.post(base, {**body, "id": "dsv_x"}, content_type="application/json").status_code == 404
