@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs.models import Attempt, MetricChunk, MetricSeries, Run, RunLine, Watch
-from runs.pools.base import Pool, PoolError
+from runs.pools.base import NotPlain, Pool
 from runs.pools.events import (
     ApiSpend,
     Artifact,
@@ -60,7 +60,7 @@ Take = Callable[[Watch, Attempt, bytes, Redactor], int]  # how much of a piece w
 
 def read_metrics(place: Pool, attempt: Attempt, watch: Watch, *, to_end: bool = False) -> bool:
     """Take in what metrics.jsonl has gained since `watch` was read; True where nothing more is there now. `to_end`: it has ended, its last
-    line may have no end."""
+    line may have no end. Raises PoolError where the pool does not say what there is: that is no end of the file."""
     return _follow(place, attempt, watch, "metrics", _take_metrics, to_end)
 
 
@@ -169,7 +169,7 @@ def _follow(place: Pool, attempt: Attempt, known: Watch, name: str, take: Take, 
         else:
             try:
                 chunk = place.read(workspace, attempt.key, f"{name}.jsonl", offset=offset, limit=PIECE_BYTES)
-            except PoolError as error:
+            except NotPlain as error:
                 fault = error.reason
         if not chunk and not fault:
             return True

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_apart
 from runs.models import Attempt, KeptFile, RunLine, Watch
-from runs.pools.base import READABLE, Pool, PoolError
+from runs.pools.base import READABLE, NotPlain, Pool, PoolError
 from runs.queries.secret import redactor_of
 from workspaces import kept_query, scope, store
 from workspaces.commands.blob import room_left
@@ -52,12 +52,12 @@ class Keeper:
         self.notes: dict[str, Any] = {}
 
     def keep_records(self) -> None:
-        """Log and lines. What is no plain file in their place is none of labsite's, and is left."""
+        """Log and lines. What is no plain file in their place is none of labsite's, and is left. Raises PoolError where they cannot be read now."""
         for name in sorted(READABLE):
             path = f"{OWN_PATHS}attempt-{self._attempt.number}/{name}"
             try:
                 first = self._place.read(self._workspace.pk.hex, self._attempt.key, name, offset=0, limit=CHUNK)
-            except PoolError as error:
+            except NotPlain as error:
                 self.notes.setdefault("records_left_out", {})[name] = error.reason
                 continue
             if first:

@@ -14,7 +14,7 @@ import structlog
 from django.utils import timezone
 
 from runs import ingest
-from runs.commands.attempt import end_attempt, fail_start, mark_running
+from runs.commands.attempt import end_attempt, mark_running
 from runs.jobs import lanes, lease
 from runs.jobs.collect import keep_lines
 from runs.jobs.dispatch import give_up, start_again
@@ -33,7 +33,8 @@ from workspaces.models import Unit
 log = structlog.get_logger(__name__)
 
 MISSING_GRACE_SECONDS = 15
-PATIENCE_SECONDS = 900  # so long a start is tried again
+PATIENCE_SECONDS = 900  # so long a pool that answers is asked anew to start what it does not know
+UNSEEN_SECONDS = 120  # nobody looked when its patience ended: what was asked before that counts no more
 
 
 @job
@@ -63,10 +64,15 @@ def _look(actor: Actor, held: Lease) -> None:
             look(actor, attempt, watch, held.fence)
         except Refusal as moved_on:
             log.info("attempt moved on", attempt=key.hex, reason=str(moved_on))
+        except PoolError as silent:  # it answered the first question, and not the next
+            _note_unknown(held, silent.reason)
         except Exception as fault:
             log.exception("attempt could not be looked at", attempt=key.hex)
-            reason = f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more"
-            Watch.objects.filter(attempt=key, lease_fence=held.fence).update(observed=Status.UNKNOWN, observed_reason=reason)
+            _note_unknown(held, f"labsite could not take in what it found: {type(fault).__name__}; the watcher's log has more")
+
+
+def _note_unknown(held: Lease, reason: str) -> None:
+    Watch.objects.filter(attempt=held.attempt_id, lease_fence=held.fence).update(observed=Status.UNKNOWN, observed_reason=reason[:300])
 
 
 def _attempt(key: uuid.UUID) -> tuple[Attempt, Watch]:
@@ -127,7 +133,9 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: in
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
         [watch] = kept_query.rows(Watch, attempt=attempt)
         if not _has_spent_all(attempt.run, watch):
-            _interrupted(actor, attempt, fence, ended)
+            # Nobody here asked for it: labsite that was stopped before it could say so, the machine going down, an engine that took it out of
+            # its own queue, however long it had waited there.
+            end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended, is_interrupted=True)
             return
         ended = replace(ended, reason="foreign_spend" if watch.has_foreign_spend else "spend_limit")
     end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended)
@@ -149,29 +157,21 @@ def believable(ended: Exit, attempt: Attempt) -> Exit:
     )
 
 
-def _interrupted(actor: Actor, attempt: Attempt, fence: int, ended: Exit) -> None:
-    """Something ended it that nobody here asked for: labsite that was stopped before it could say so, or the machine going down."""
-    age = ended.ended_at - attempt.created_at.timestamp()
-    if not ended.has_run and attempt.status == AttemptStatus.CREATED and age > PATIENCE_SECONDS:
-        fail_start(
-            actor=actor, attempt=attempt, fence=fence, reason="The pool staged it and could not start it."
-        )  # its folder stays: it bars a late start
-    else:
-        end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended, is_interrupted=True)
-
-
 def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Watch) -> None:
     """The pool answers and knows nothing of it. Never started: start it under the same name. Started once: after the grace it counts as lost."""
     now = timezone.now()
+    since = watch.missing_since or now
     if attempt.status == AttemptStatus.CREATED:
+        waited = (now - since).total_seconds()
         if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
-        elif now - attempt.created_at > timedelta(seconds=PATIENCE_SECONDS):
+        elif PATIENCE_SECONDS < waited < PATIENCE_SECONDS + UNSEEN_SECONDS:
             give_up(actor, place, attempt, fence, "The pool could not start it, however often it was asked.")
         else:
+            if waited >= PATIENCE_SECONDS:
+                Watch.objects.filter(attempt=attempt, lease_fence=fence).update(missing_since=now)
             start_again(actor, attempt)
         return
-    since = watch.missing_since or now
     if now - since > timedelta(seconds=MISSING_GRACE_SECONDS):
         last = (watch.observed_at or since).timestamp()
         started = attempt.started_at.timestamp() if attempt.started_at else last

@@ -31,6 +31,11 @@ class PoolError(Exception):
         self.reason = reason
 
 
+class NotPlain(PoolError):
+    """What stands in a file's place is none of the run's own: a link, a special file, somebody else's. Asking again finds the same; after any
+    other error the file may be read yet."""
+
+
 class NoAnswer(PoolError):
     """Whoever should say did not answer, or not in time: whether it did what was asked is not known."""
 

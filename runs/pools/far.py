@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Dict, Iterable
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from runs.pools.base import Order, PoolError, StagedFile, StagedInput, path_parts
+from runs.pools.base import NotPlain, Order, PoolError, StagedFile, StagedInput, path_parts
 from runs.pools.isolation import Isolation, available
 from runs.pools.local import LocalPool
 from runs.pools.scheduled import ScheduledPool
@@ -123,7 +123,7 @@ class FarSide:
             try:
                 self._answer(asked)
             except PoolError as error:
-                self._say({"error": error.reason})
+                self._say({"error": error.reason, "is_not_plain": isinstance(error, NotPlain)})
             except OSError as error:
                 self._say({"error": f"the host could not do it: {error.strerror}"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -9,13 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from runs.pools.base import MAX_DEPTH, OutputFile, OutputList, PoolError, is_component
+from runs.pools.base import MAX_DEPTH, NotPlain, OutputFile, OutputList, PoolError, is_component
 
 MAX_OUTPUTS = 10_000
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO without a writer must not wait.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+_PASSING = frozenset({
+    errno.EAGAIN, errno.EHOSTDOWN, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT,
+})  # fmt: skip
 
 
 @contextmanager
@@ -33,22 +39,27 @@ def opened(folder: Path, *parts: str) -> Iterator[int]:
 
 
 def open_regular(folder: int, name: str, owners: frozenset[int]) -> int:
-    """Open a regular file that belongs to one of `owners`; PoolError for links, specials and other people's files (hard links)."""
+    """Open a regular file that belongs to one of `owners`; NotPlain for links, specials and other people's files (hard links)."""
     try:
         number = os.open(name, _FILE, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise PoolError(f"{name} is not a regular file of this run") from error
+        raise _refusal(f"{name} is not a regular file of this run", error) from error
     found = os.fstat(number)
     if not stat.S_ISREG(found.st_mode) or found.st_uid not in owners:
         os.close(number)
-        raise PoolError(f"{name} is not a regular file of this run")
+        raise NotPlain(f"{name} is not a regular file of this run")
     return number
 
 
+def _refusal(words: str, error: OSError) -> PoolError:
+    """A file system that has gone, or a process without descriptors, says nothing of the file."""
+    return PoolError(f"{words} just now: {error.strerror}") if error.errno in _PASSING else NotPlain(words)
+
+
 def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, offset: int, limit: int) -> bytes:
-    """At most `limit` bytes from `offset`; empty where the file is not there yet."""
+    """At most `limit` bytes from `offset`; empty where the file is not there yet. NotPlain where something else is in its place."""
     if offset < 0 or limit < 0:
         raise PoolError("offset and limit are not negative")
     try:
@@ -57,7 +68,7 @@ def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, 
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise PoolError(f"{parts[-1]} is not in plain folders of this run") from error
+        raise _refusal(f"{parts[-1]} is not in plain folders of this run", error) from error
     try:
         return os.pread(number, limit, offset)
     except OverflowError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import asyncssh
 
-from runs.pools.base import NoAnswer, PoolError
+from runs.pools.base import NoAnswer, NotPlain, PoolError
 from runs.pools.far import GREETING
 from runs.pools.ssh_access import Access, UnreachableError, connect
 
@@ -293,7 +293,7 @@ class Connection:
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "error" in answer:
-        raise PoolError(str(answer["error"])[:1000])
+        raise (NotPlain if answer.get("is_not_plain") is True else PoolError)(str(answer["error"])[:1000])
     return answer
 
 
