@@ -43,7 +43,7 @@ bench: .venv/installed-dev .venv-pool/installed
 baselines: .venv/installed-dev
 	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py tests/rules/test_export_document.py
 
-# Goes through all, or one by its name: make drills DRILL=kills ARGS="500 --ssh"
+# Goes through all, or one by its name: make drills DRILL=kills ARGS="60 --ssh"
 DRILL ?= *
 drills: .venv/installed-dev .venv-pool/installed .venv-ray/installed
 	@code=0
