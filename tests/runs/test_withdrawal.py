@@ -384,9 +384,9 @@ def test_by_api(laboratory: Laboratory, runs: dict[str, Run]) -> None:
     assert (made.status_code, made.json()["status"]) == (201, "withdrawn")
     assert client.post(base, body, content_type="application/json").status_code == 409
     whole, rows = f"{base}/{made.json()['id']}", list[dict[str, Any]]()
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
-        page = client.get(f"{whole}/objects", {"cursor": cursor, "limit": 2}).json()
+        page = client.get(f"{whole}/objects", {"cursor": cursor or "", "limit": 2}).json()
         rows, cursor = rows + page["items"], page["next"]
     with laboratory.opened():
         marks = WithdrawnObject.objects.values_list("kind", "object_id", "distance")
