@@ -84,11 +84,13 @@ def get_scoreboard(
     rows: Literal["", "all", "best"] = "",
     by: Annotated[str, Query(max_length=250)] = "",
     order: Literal["score", "mean", "median"] = "score",
+    contract: Annotated[int, Query(ge=0, lt=10**7)] = 0,
     cursor: Place = "",
     limit: Size = settings.API_PAGE_SIZE,
 ) -> dict[str, Any]:
     """Scores, best first; `rows=best`: the best of each agent alone; `rows=all`: each for itself, also where the contract ranks over seeds.
 
+    `contract` asks for the board under a version that holds no more, ranked by that version's own rules; its scores are never mixed with others.
     `by` names the metric of the contract that ranks, each in its own direction. Metrics of the contract are shown beside it where `metric` names
     none. `metric`, up to four times, shows others beside the score, with mean and median rank over the score and them; `order` stands the scores
     by one of these. More of a metric that the contract does not name is better unless `lower` names it too. Equal values share a rank;
@@ -97,7 +99,14 @@ def get_scoreboard(
     """
     found = Benchmark.objects.find(benchmark)
     view = BoardView(
-        is_best=rows == "best", metrics=metric, lower=lower, order=order, start=int(cursor or 0), is_single=rows == "all", by=by
+        is_best=rows == "best",
+        metrics=metric,
+        lower=lower,
+        order=order,
+        start=int(cursor or 0),
+        is_single=rows == "all",
+        by=by,
+        version=contract,
     )
     board = scoreboard(found, view, older_limit=0, size=limit)
     return scoreboard_of(found.public_id, board)

@@ -94,7 +94,8 @@ class UnscoredOut(Schema):
 
 
 class ScoreboardOut(Schema):
-    """Scores under the contract that holds now. `total` counts those of the whole board, `ranked` those of them that have a rank.
+    """Scores under one version of the contract, the one that holds now where no other is asked for. `total` counts those of the whole board,
+    `ranked` those of them that have a rank.
 
     Where the contract ranks over seeds, `over_seeds` says how, and the rows are in `seed_rows` instead of `items`, `seed_rows_total` of them.
     """

@@ -29,7 +29,7 @@ from workspaces import kept_query
 from workspaces.contract_metrics import Metric
 from workspaces.instant import one_instant
 from workspaces.models import Benchmark, Contract, Pool
-from workspaces.queries.registry import current_contract
+from workspaces.queries.registry import current_contract, find_contract
 
 FARTHEST = 1_000_000  # score from which on no page begins
 LOOKED_AT = 200  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
@@ -51,6 +51,7 @@ class BoardView:
     start: int = 0  # how many scores stand before the first of this page
     is_single: bool = False  # each score for itself, although the contract ranks over seeds
     by: str = ""  # the metric of the contract that ranks; empty, or no metric of it: the contract's first
+    version: int = 0  # of the contract; 0, or none of it: the one that holds now
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,11 @@ class Scoreboard:
     unscored: Unscored = field(default_factory=Unscored)
 
     @property
+    def is_past(self) -> bool:
+        """Of a version of the contract that holds no more."""
+        return self.view.version > 0
+
+    @property
     def looked_at(self) -> int:
         """How many of the ranked, from the first, were asked how their runs were isolated."""
         return min(self.ranked, LOOKED_AT)
@@ -169,9 +175,12 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     scores come in or a withdrawal takes some away."""
     size = PAGE if size is None else size
     view = view or BoardView()
-    contract = current_contract(benchmark.pk)
+    contract = newest = current_contract(benchmark.pk)
     if contract is None:
         return Scoreboard(contract=None, view=view)
+    if 0 < view.version < contract.version:
+        contract, older_limit = find_contract(benchmark, view.version), 0
+    view = replace(view, version=contract.version if contract != newest else 0)
     leading = next((metric for metric in contract.all_metrics if metric.metric == view.by), contract.primary)
     offered = _offered(contract, leading, view.metrics)
     view = _settled(view, contract, leading, offered)

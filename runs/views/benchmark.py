@@ -35,11 +35,13 @@ CSV_HEAD = (
 def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
     """`rows=best`: the best score of each agent; `metric=<key>`: a column of another metric, and mean and median rank over all that are shown;
     `lower=<key>`: less of that metric is better; `order=mean|median`: by that rank; `from=<n>`: the page after so many scores; `by=<key>`: the
-    metric of the contract that ranks; `rows=all`: each score for itself, where the contract ranks over seeds."""
+    metric of the contract that ranks; `rows=all`: each score for itself, where the contract ranks over seeds; `contract=<n>`: under that version of
+    the contract, which holds no more."""
     found = Benchmark.objects.find(benchmark)
     contracts = contracts_of(found)
-    contract = contracts[0] if contracts else None
     board = _board(request, found)
+    contract = board.contract or (contracts[0] if contracts else None)
+    is_past = bool(contracts) and contract != contracts[0]
     drawn = _drawn(board)
     last, total = (board.over_seeds.last, board.over_seeds.total) if board.over_seeds else (board.last, board.total)
     context = {
@@ -53,7 +55,8 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
         "chips": _chips(board),
         "leads": _leads(board),
-        "moment": moment_of(contract, timezone.now()) if contract is not None else "",
+        "is_past": is_past,
+        "moment": moment_of(contract, timezone.now()) if contract is not None and not is_past else "",
         "columns": _columns(board),
         "heads": _heads(board),
         "orders": [
@@ -67,7 +70,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "total": total,
         "first_page": address(replace(board.view, start=0)) if board.view.start else "",
         "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
-        "quota": _quota(request, contract),
+        "quota": None if is_past else _quota(request, contract),
         "answer": seeds_answer(board) if board.over_seeds else _answer(board),
         "checks": _checks(board) if board.scores or (board.over_seeds and board.over_seeds.rows) else [],
         "checked": checked(contract),
@@ -102,6 +105,7 @@ def _column(metric: str) -> str:
 def address(view: BoardView) -> str:
     """The query string that asks for this view; always starts with `?`."""
     asked: list[tuple[str, str]] = [("rows", "best")] if view.is_best else [("rows", "all")] if view.is_single else []
+    asked += [("contract", str(view.version))] if view.version else []
     asked += [("by", view.by)] if view.by else []
     asked += [("metric", name) for name in view.metrics]
     asked += [("lower", name) for name in view.lower]
@@ -113,18 +117,21 @@ def _board(request: PageRequest, found: Benchmark) -> Scoreboard:
     """What the address asks for; nothing for whom may see no scores."""
     if not request.rights.allows(Permission.VIEW, Kind.EVALUATION):
         return Scoreboard(contract=None)
-    start = request.GET.get("from", "")
-    place = int(start) if start.isascii() and start.isdigit() and len(start) < 8 else 0
     view = BoardView(
         is_best=request.GET.get("rows") == "best",
         metrics=tuple(request.GET.getlist("metric")),
         lower=tuple(request.GET.getlist("lower")),
         order=request.GET.get("order", BY_SCORE),
-        start=min(place, FARTHEST),
+        start=min(_number(request.GET.get("from", "")), FARTHEST),
         is_single=request.GET.get("rows") == "all",
         by=request.GET.get("by", ""),
+        version=_number(request.GET.get("contract", "")),
     )
     return scoreboard(found, view)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
 def _quota(request: PageRequest, contract: Contract | None) -> Quota | None:

@@ -330,3 +330,25 @@ def test_any_numbers_are_drawn_within_the_column(values: list[tuple[float, float
     shown = [row for row in drawn.rows if row is not None]
     places = [place(text) for row in shown for text in (row.at, *(row.near or ()), *(row.far or ()))]
     assert all(0 <= at <= 100 for at in [*places, *(place(tick.at) for tick in drawn.ticks)])
+
+
+def test_a_version_that_holds_no_more_has_its_own_board(laboratory: Laboratory, client: Client) -> None:
+    score(laboratory, "low", 0.2)
+    score(laboratory, "high", 0.9)
+    publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="minimize")
+    score(laboratory, "new", 0.5)
+    assert names(board()) == [(1, "new")]
+    assert [row.evaluation.run.name for row in board().older] == ["high", "low"]
+    past = board(version=1)
+    assert (names(past), past.is_past, past.older) == ([(1, "high"), (2, "low")], True, []), (
+        "by its own direction, and no score of another version"
+    )
+    for version in (0, 2, 3):
+        assert (names(board(version=version)), board(version=version).is_past) == ([(1, "new")], False)
+    page = text_of(client, f"{PAGE}?contract=1")
+    assert "high leads with" in page and "contract version 1, <strong>which holds no more</strong>" in page
+    assert '<a href="?">Version 2</a>' in page and "Version 1, shown here" in page
+    assert 'href="?contract=1">Version 1</a>' in text_of(client)
+    assert [(row["name"], row["contract"]) for row in file_of(client, "?contract=1")] == [("high", "1"), ("low", "1")]
+    told = client.get("/api/v1/workspaces/lab/benchmarks/accuracy/scoreboard", {"contract": 1}).json()
+    assert (told["contract_version"], [item["run_name"] for item in told["items"]]) == (1, ["high", "low"])
