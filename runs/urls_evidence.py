@@ -1,6 +1,6 @@
 """Pages of evidence: artifacts and what of them is promoted, who beats whom, where things came from, what is withdrawn."""
 
-from runs.views import arena, artifact, contract_check, evaluation, lineage, promotion, withdrawal, withdrawal_csv
+from runs.views import arena, artifact, contract_check, evaluation, lineage, over_time, promotion, withdrawal, withdrawal_csv
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -30,6 +30,20 @@ urlpatterns = [
         "benchmarks/<str:benchmark>/arena/csv/",
         arena.benchmark_arena_csv,
         name="benchmark-arena-csv",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
+    page(
+        "benchmarks/<str:benchmark>/over-time/",
+        over_time.benchmark_over_time,
+        name="benchmark-over-time",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
+    page(
+        "benchmarks/<str:benchmark>/over-time/csv/",
+        over_time.benchmark_over_time_csv,
+        name="benchmark-over-time-csv",
         needs=Permission.VIEW,
         kind=Kind.EVALUATION,
     ),

@@ -8,8 +8,11 @@ from django.utils import timezone
 from ninja import Query, Schema
 from pydantic import Field
 
+from runs.api.artifact import named
+from runs.api.schema import NAMED_FLOATS
 from runs.api.scoreboard_shapes import ScoreboardOut, scoreboard_of
 from runs.queries.arena import arena
+from runs.queries.over_time import course_of
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import MOST_COLUMNS, BoardView, scoreboard
 from workspaces.access import Kind, Permission
@@ -58,6 +61,31 @@ class ArenaOut(Schema):
     is_unrated: bool
     items: list[PlayerOut]
     next: str | None
+
+
+class StepOut(Schema):
+    """A score that was better than all before it; `by` is null for the first."""
+
+    evaluation_id: str
+    run_id: str
+    run_name: str
+    made_by_run_id: str
+    agent: str
+    agent_version: int
+    value: float
+    standard_error: float | NAMED_FLOATS | None
+    by: float | NAMED_FLOATS | None
+    created_at: datetime
+
+
+class CourseOut(Schema):
+    """`items`: the newest steps, newest first, of `count`. What was withdrawn set no record."""
+
+    benchmark_id: str
+    contract_version: int | None
+    metric: str | None
+    items: list[StepOut]
+    count: int
 
 
 class RunsLeftOut(Schema):
@@ -146,6 +174,35 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
             for player in page.items
         ],
         "next": page.next,
+    }
+
+
+@routes.get("/benchmarks/{benchmark}/over-time", needs=Permission.VIEW, kind=Kind.EVALUATION, response=CourseOut)
+def get_over_time(request: ApiRequest, benchmark: str) -> dict[str, Any]:
+    """How the best score under the contract that holds now came about: each that was better than all before it."""
+    found = Benchmark.objects.find(benchmark)
+    course = course_of(current_contract(found.pk))
+    return {
+        "benchmark_id": found.public_id,
+        "contract_version": course.contract and course.contract.version,
+        "metric": course.contract and course.contract.metric,
+        "items": [
+            {
+                "evaluation_id": row.public_id,
+                "run_id": row.run.public_id,
+                "run_name": row.run.name,
+                "made_by_run_id": made.public_id,
+                "agent": made.agent.slug,
+                "agent_version": made.agent_version.number,
+                "value": row.value,
+                "standard_error": named(row.standard_error),
+                "by": named(step.by),
+                "created_at": row.created_at,
+            }
+            for step in course.steps
+            for row, made in [(step.score.evaluation, step.score.made_by)]
+        ],
+        "count": course.count,
     }
 
 

@@ -1,0 +1,58 @@
+"""How the best score of a contract came about: each score that was better than all before it, as far as it stands now."""
+
+from dataclasses import dataclass
+
+from django.db.models import F, Max, Min, Q, QuerySet, RowRange, Window
+
+from runs.models import Evaluation
+from runs.queries.ranking import FINITE
+from runs.queries.score_rows import with_related
+from runs.queries.scoreboard import Score
+from runs.queries.standing import standing
+from workspaces.models import Contract
+
+SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`by`: how much better than the best before it, as a positive number; None for the first score."""
+
+    score: Score
+    by: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """`steps`: the newest SHOWN, newest first, of `count`."""
+
+    contract: Contract | None
+    steps: tuple[Step, ...] = ()
+    count: int = 0
+
+    @property
+    def best(self) -> Evaluation | None:
+        return self.steps[0].score.evaluation if self.steps else None
+
+
+def course_of(contract: Contract | None) -> Course:
+    """Of the contract's first metric. A score that was withdrawn set no record, so what came after it may have. Three queries."""
+    if contract is None:
+        return Course(None)
+    found = _steps(contract)
+    rows = with_related(found.order_by("-created_at", "-pk")[:SHOWN])
+    befores: list[float | None] = [getattr(row, "before") for row in rows]
+    steps = [
+        Step(Score(rank=None, evaluation=row, is_current=True), None if before is None else abs(row.value - before))
+        for row, before in zip(rows, befores, strict=True)
+    ]
+    return Course(contract, tuple(steps), len(steps) if len(steps) < SHOWN else found.count())
+
+
+def _steps(contract: Contract) -> "QuerySet[Evaluation]":
+    is_lower_better = contract.direction == Contract.Direction.MINIMIZE
+    best = (Min if is_lower_better else Max)("value")
+    before = Window(best, order_by=[F("created_at").asc(), F("pk").asc()], frame=RowRange(end=-1))
+    rows = standing().filter(FINITE, benchmark=contract.benchmark_id, contract=contract.pk, metric=contract.metric)
+    better = Q(value__lt=F("before")) if is_lower_better else Q(value__gt=F("before"))
+    return rows.order_by().annotate(before=before).filter(Q(before=None) | better)

@@ -1,0 +1,64 @@
+"""How the best score of a benchmark came about: each run that was better than all before it, as page and as CSV."""
+
+from django.http import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from runs.queries.over_time import Course, course_of
+from workspaces.models import Benchmark
+from workspaces.pages import PageRequest
+from workspaces.queries.registry import current_contract
+from workspaces.units import number, plural
+from workspaces.views.csv_file import Piece, csv_file
+
+HEAD = ("scored at", "score", "standard error", "better by", "evaluation", "run", "name", "agent", "agent version", "made by", "contract")
+DAY_SECONDS = 86_400
+
+
+def benchmark_over_time(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    found = Benchmark.objects.find(benchmark)
+    course = course_of(current_contract(found.pk))
+    return render(
+        request, "runs/over_time.html", {"benchmark": found, "course": course, "answer": _answer(course), "curve": _curve(course)}
+    )
+
+
+def benchmark_over_time_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
+    found = Benchmark.objects.find(benchmark)
+    course = course_of(current_contract(found.pk))
+
+    def piece(cursor: str) -> Piece:
+        return [
+            (
+                row.created_at.isoformat(), row.value, row.standard_error, step.by, row.public_id, row.run.public_id, row.run.name,
+                made.agent.slug, made.agent_version.number, made.public_id, row.contract.version,
+            )
+            for step in course.steps
+            for row, made in [(step.score.evaluation, step.score.made_by)]
+        ], ""  # fmt: skip
+
+    return csv_file(f"{request.workspace.slug}-{found.slug}-over-time", HEAD, piece, workspace_id=request.workspace.pk)
+
+
+def _answer(course: Course) -> str:
+    """How often and since when; empty where nothing is scored."""
+    if course.best is None or course.contract is None:
+        return ""
+    unit = f" {course.contract.unit}" if course.contract.unit else ""
+    best = f"{number(course.best.value, course.best.standard_error)}{unit}"
+    if course.count == 1:
+        return f"{course.best.run.name} came first with {best}, and nothing has been better since"
+    return f"The best score has been beaten {plural(course.count - 1, 'time', 'times')}, last by {course.best.run.name} with {best}"
+
+
+def _curve(course: Course) -> list[tuple[str, list[tuple[float, float]]]]:
+    """The best score as stairs, in days before now: it holds until it is beaten."""
+    if course.contract is None or not course.steps:
+        return []
+    now, points = timezone.now(), list[tuple[float, float]]()
+    for step in reversed(course.steps):
+        row = step.score.evaluation
+        at = (row.created_at - now).total_seconds() / DAY_SECONDS
+        points += [(at, points[-1][1])] if points else []
+        points.append((at, row.value))
+    return [(course.contract.metric, [*points, (0.0, points[-1][1])])]
