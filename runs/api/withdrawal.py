@@ -16,8 +16,19 @@ from runs.queries.lineage import Node
 from runs.queries.lineage_described import Described
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_nodes import describe
-from runs.queries.withdrawal import copies_now, counts_of, counts_of_all, find_subject, marked_promotions, marks_of, radius, withdrawals
+from runs.queries.withdrawal import (
+    copies_now,
+    counts_of,
+    counts_of_all,
+    find_subject,
+    marked_promotions,
+    marks_of,
+    memory_now,
+    radius,
+    withdrawals,
+)
 from runs.queries.withdrawn_content import Copies, withdrawn_content
+from runs.queries.withdrawn_memory import Memory
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Line, Size
@@ -69,6 +80,8 @@ class WithdrawalWhole(WithdrawalOut):
     promotions: list[str] = Field(description="Ids of promotions that stand and are suspended by it, by their names; a hundred at most.")
     copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most; none where it is undone.")
     copies_count: int
+    memory: list[str] = Field(description="Ids of entries that are stale by it, the newest first, twenty at most; none where it is undone.")
+    memory_count: int
 
 
 class MarkOut(Schema):
@@ -140,6 +153,8 @@ class RadiusOut(Schema):
     )
     copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most.")
     copies_count: int
+    memory: list[str] = Field(description="Ids of entries that would be stale, the newest first, twenty at most.")
+    memory_count: int
     fingerprint: str
 
 
@@ -176,6 +191,7 @@ def preview(request: ApiRequest, kind: Subject, id: Annotated[str, Query(max_len
         ],
         "promotions": [one.promotion.public_id for one in found.promotions] if sees_artifacts else [],
         **_copies(found.copies),
+        **_memory(found.memory, request),
         "fingerprint": found.fingerprint,
     }
 
@@ -194,7 +210,8 @@ def get_withdrawal(request: ApiRequest, withdrawal: str) -> dict[str, Any]:
     holds = found.undone_at is None
     names = holds and request.rights.allows(Permission.VIEW, Kind.ARTIFACT)
     promotions = [one.promotion.public_id for one in marked_promotions(found)] if names else []
-    return _row(found) | {"promotions": promotions, **_copies(copies_now(found) if holds else Copies())}
+    copies, memory = (copies_now(found), memory_now(found)) if holds else (Copies(), Memory())
+    return _row(found) | {"promotions": promotions, **_copies(copies), **_memory(memory, request)}
 
 
 @routes.get("/withdrawals/{withdrawal}/objects", needs=Permission.VIEW, kind=Kind.DATASET, response=MarkPage)
@@ -242,6 +259,11 @@ def _copies(found: Copies) -> dict[str, Any]:
         for copy in found.named
     ]
     return {"copies": named, "copies_count": found.count}
+
+
+def _memory(found: Memory, request: ApiRequest) -> dict[str, Any]:
+    sees = request.rights.allows(Permission.VIEW, Kind.MEMORY)
+    return {"memory": [entry.public_id for entry in found.named] if sees else [], "memory_count": found.count}
 
 
 def _mark(node: Node, told: Described, steps: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from runs.queries.promotion import Told, told
 from runs.queries.ranking import FINITE, best_first
 from runs.queries.scoreboard import scores_under
 from runs.queries.withdrawn_content import Copies, copies_of
+from runs.queries.withdrawn_memory import Memory, memory_on
 from workspaces import kept_query
 from workspaces.canonical import digest
 from workspaces.models import Benchmark, Contract, DatasetVersion, NotFound, Withdrawal, WithdrawnObject
@@ -55,7 +56,7 @@ class BoardChange:
 @dataclass(frozen=True, slots=True)
 class Radius:
     """Everything that rests on a subject, the subject itself with it. `promotions`: what stands of it, which a withdrawal suspends; `copies`:
-    versions with the same files, which it does not reach."""
+    versions with the same files, which it does not reach; `memory`: entries that are stale while it holds."""
 
     subject: Node
     label: str
@@ -64,6 +65,7 @@ class Radius:
     boards: tuple[BoardChange, ...]
     promotions: tuple[Told, ...]
     copies: Copies
+    memory: Memory
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -112,7 +114,8 @@ def radius(subject: Node, label: str) -> Radius:
     boards = tuple(_boards(reached.of(NodeKind.EVALUATION)))
     versions, artifacts = (kept_query.Keys(values=reached.of(kind)) for kind in (NodeKind.DATASET_VERSION, NodeKind.ARTIFACT))
     copies = copies_of(Q(version=versions), Q(pk=artifacts))
-    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, _standing(Q(artifact=artifacts)), copies)
+    memory = memory_on(lambda kind, field: Q(**{field: kept_query.Keys(values=reached.of(kind))}))
+    return Radius(subject, label[:300], reached, tuple(at_work[:20]), boards, _standing(Q(artifact=artifacts)), copies, memory)
 
 
 def withdrawals() -> "QuerySet[Withdrawal]":
@@ -152,6 +155,11 @@ def marked_promotions(withdrawal: Withdrawal) -> tuple[Told, ...]:
 def copies_now(withdrawal: Withdrawal) -> Copies:
     """Versions that hold files of what a withdrawal has marked, and are not withdrawn."""
     return copies_of(Q(version__in=_marked(withdrawal, NodeKind.DATASET_VERSION)), Q(pk__in=_marked(withdrawal, NodeKind.ARTIFACT)))
+
+
+def memory_now(withdrawal: Withdrawal) -> Memory:
+    """Entries that rest on what a withdrawal has marked: stale while it holds."""
+    return memory_on(lambda kind, field: Q(**{f"{field}__in": _marked(withdrawal, kind)}))
 
 
 def _marked(withdrawal: Withdrawal, kind: NodeKind) -> "QuerySet[WithdrawnObject, Any]":

@@ -6,7 +6,17 @@ from django.shortcuts import render
 
 from runs.commands.withdrawal import undo_withdrawal, withdraw
 from runs.forms.withdrawal import WithdrawForm
-from runs.queries.withdrawal import Radius, copies_now, counts_of, find_subject, marked_promotions, marked_runs, radius, withdrawals
+from runs.queries.withdrawal import (
+    Radius,
+    copies_now,
+    counts_of,
+    find_subject,
+    marked_promotions,
+    marked_runs,
+    memory_now,
+    radius,
+    withdrawals,
+)
 from workspaces.audit import Refusal
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Withdrawal
@@ -63,6 +73,7 @@ def _withdrawal(request: PageRequest, found: Withdrawal, form: ReasonForm, *, st
     context = {"withdrawal": found, "counts": counts_of(found), "runs": marked_runs(found), "form": form}
     context["promotions"] = marked_promotions(found)
     context["copies"] = copies_now(found) if found.undone_at is None else None
+    context["memory"] = memory_now(found) if found.undone_at is None else None
     return render(request, "runs/withdrawal.html", context, status=status)
 
 
@@ -74,4 +85,5 @@ def _shown(found: Radius) -> dict[str, object]:
         "at_work": found.at_work,
         "promotions": found.promotions,
         "copies": found.copies,
+        "memory": found.memory,
     }
