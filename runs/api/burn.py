@@ -7,6 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 from ninja import Schema, Status
 
+from runs.api.schema import ReasonIn
 from runs.queries.burn import burn
 from workspaces.access import Kind, Permission
 from workspaces.accounts import window_at
@@ -14,7 +15,7 @@ from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Instant, Size
 from workspaces.audit import Denied
 from workspaces.canonical import digest
-from workspaces.commands.recount import recount_ledger
+from workspaces.commands.recount import correct_ledger, recount_ledger
 from workspaces.models import Limit, Recount
 from workspaces.queries.paging import in_order, newest_first
 
@@ -105,6 +106,12 @@ def list_recounts(request: ApiRequest, cursor: Cursor = "", limit: Size = 50) ->
 def post_recount(request: ApiRequest) -> Any:
     """Count every account anew from its entries and keep the result. No balance changes."""
     return Status(201, _recount_out(recount_ledger(actor=request.actor)))
+
+
+@routes.post("/ledger/correct", needs=Permission.MANAGE_BUDGET, kind=Kind.BUDGET, response=RecountOut, status=201)
+def post_correct(request: ApiRequest, body: ReasonIn) -> Any:
+    """Set each balance that is not the sum of its entries to that sum, and count anew. Entries are never changed."""
+    return Status(201, _recount_out(correct_ledger(actor=request.actor, reason=body.reason)))
 
 
 def _recount_out(row: Recount) -> dict[str, Any]:

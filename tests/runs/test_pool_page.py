@@ -8,9 +8,11 @@ from django.utils import timezone
 
 from runs.models import MetricChunk, MetricSeries, Run
 from runs.queries.pool_hour import PoolHour, pool_hour
+from tests.factories import make_member
 from tests.factories_pages import add_attempt, client_of, set_run
+from tests.factories_people import signed_in
 from tests.factories_runs import Laboratory, launch, make_laboratory
-from workspaces.models import Pool
+from workspaces.models import AuditEvent, Pool
 
 PAGE = "/workspaces/lab/pools/local/"
 
@@ -129,3 +131,35 @@ def test_the_page_shows_use_now_and_over_the_hour(laboratory: Laboratory) -> Non
     assert ("it is asked only then" in page) == ("last contact" in page and "Nothing runs here at the moment." in page)
     assert run.public_id in page
     assert "?pool=local" in page
+
+
+def test_the_api_says_what_the_page_says_and_goes_to_the_engine(laboratory: Laboratory) -> None:
+    client, api = client_of(laboratory.owner), "/api/v1/workspaces/lab/pools/local"
+    with laboratory.opened():
+        run = run_of(laboratory, timezone.now())
+        MetricSeries.objects.create(run=run, key="system/cpu_percent", count=1, last=150.0)
+    told = client.get(f"{api}/state").json()
+    assert (told["takes_work"], told["taken"], told["running"], told["measured"], told["cpu_cores"]) == (True, 1, 1, 1, 1.5)
+    assert (told["gpu_percent"], told["memory_bytes"]) == (None, None), "what nobody has measured is not 0"
+    assert told["free"] == told["slots"] - 1
+    seen = client.post(f"{api}/test").json()
+    assert (seen["is_reachable"], seen["words"], seen["warnings"]) == (True, "local is on this machine.", [])
+    reason = {"reason": "a new cooler"}
+    assert client.post(f"{api}/open", reason, content_type="application/json").status_code == 409, "it is open"
+    assert client.post(f"{api}/close", reason, content_type="application/json").json()["status"] == "closed"
+    told = client.get(f"{api}/state").json()
+    assert (told["takes_work"], told["free"]) == (False, 0)
+    assert client.post(f"{api}/open", reason, content_type="application/json").json()["status"] == "ready"
+    with laboratory.opened():
+        assert AuditEvent.objects.filter(verb__startswith="pool.").order_by("-sequence")[0].verb == "pool.opened"
+
+
+def test_balances_that_are_right_are_not_corrected_by_the_api_either(laboratory: Laboratory) -> None:
+    client, api = client_of(laboratory.owner), "/api/v1/workspaces/lab/ledger/correct"
+    answer = client.post(api, {"reason": "to be sure"}, content_type="application/json")
+    assert (answer.status_code, "nothing to correct" in answer.content.decode()) == (409, True)
+    assert client.post(api, {"reason": ""}, content_type="application/json").status_code == 409
+    assert (
+        signed_in(make_member(laboratory.workspace, "viewer")).post(api, {"reason": "x"}, content_type="application/json").status_code
+        == 403
+    )

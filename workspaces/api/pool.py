@@ -11,7 +11,7 @@ from pydantic import Field
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Line, Size, made_before
-from workspaces.commands.pool import bind_pool, change_pool, unbind_pool
+from workspaces.commands.pool import bind_pool, change_pool, open_pool, unbind_pool
 from workspaces.models import Pool
 from workspaces.queries.paging import in_order
 from workspaces.queries.pool import pool_rows
@@ -121,6 +121,12 @@ def patch_pool(request: ApiRequest, pool: str, body: PoolChange) -> Any:
 def close_pool(request: ApiRequest, pool: str, body: CloseIn) -> Any:
     """Let the pool take no new work."""
     return _out(request, unbind_pool(actor=request.actor, pool=Pool.objects.find(pool), reason=body.reason))
+
+
+@routes.post("/pools/{pool}/open", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=PoolOut)
+def post_open(request: ApiRequest, pool: str, body: CloseIn) -> Any:
+    """Let a closed pool take new work again."""
+    return _out(request, open_pool(actor=request.actor, pool=Pool.objects.find(pool), reason=body.reason))
 
 
 def _out(request: ApiRequest, pool: Pool) -> dict[str, Any]:
