@@ -18,6 +18,7 @@ from workspaces.downloads import stored_file
 from workspaces.models import NotFound
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.paging import BadCursor
+from workspaces.queries.preview import preview_of
 from workspaces.queries.withdrawal import withdrawals_on
 from workspaces.units import size
 from workspaces.views.form_page import form_page
@@ -51,6 +52,7 @@ def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
         "promotions": promotions_of(found),
         "withdrawn_by": withdrawals_on("artifact", found.pk),
         "goes_at": found.deleted_at + GRACE if found.deleted_at else None,
+        "preview": None if found.removed_at else preview_of(found.blob, found.path),  # as long as `artifact_file` hands it out
         "kind_days": request.workspace.artifact_days.get(found.kind),
     }
     return render(request, "runs/artifact.html", context)

@@ -59,7 +59,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "checks": checks[:CHECKS],
         "has_more_checks": len(checks) > CHECKS,
         "shown_file": shown,
-        "preview": preview_of(shown) if shown else None,
+        "preview": preview_of(shown.blob, shown.path) if shown else None,
         "growth": growth_of(found, zone=zone, today=timezone.now().astimezone(ZoneInfo(zone)).date()) if found.is_live else None,
         "expected": expected_of([found], now=timezone.now()).get(found.pk),
         "growth_snippet": SNIPPET.replace("NAME", found.slug),

@@ -1,12 +1,14 @@
 """What the beginning of a stored file looks like: a table, text, or nothing that is shown; nothing of it is executed or trusted."""
 
+from typing import cast
+
 import pytest
 
 from tests.factories import make_workspace
 from tests.factories_registry import make_dataset_version, stored
 from workspaces import scope
 from workspaces.commands.dataset import import_dataset_version
-from workspaces.models import Dataset, DatasetFile
+from workspaces.models import Blob, Dataset, DatasetFile
 from workspaces.queries.preview import Preview, preview_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +19,8 @@ def shown(path: str, content: bytes) -> Preview:
     with scope.open_workspace(workspace.pk):
         make_dataset_version(owner)
         version = import_dataset_version(actor=owner, dataset=Dataset.objects.get(), role="any", files=[stored(path, content)])
-        return preview_of(DatasetFile.objects.select_related("blob").get(version=version))
+        file = DatasetFile.objects.select_related("blob").get(version=version)
+        return preview_of(file.blob, file.path)
 
 
 def test_csv_is_a_table_of_its_first_rows() -> None:
@@ -52,3 +55,12 @@ def test_text_whose_first_piece_ends_within_a_character_is_text() -> None:
 
 def test_a_csv_with_a_quote_that_never_ends_breaks_nothing() -> None:
     assert shown("t.csv", b'a,b\n"' + b"z" * 200_000).kind in ("table", "text")
+
+
+def test_json_that_nests_as_deep_as_can_be_read_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be read at a depth at which it cannot be written any more."""
+    nobody = cast(Blob, None)  # what it holds is said below
+    for depth in range(700, 1000):
+        line = f'{{"a": {"[" * depth}{"]" * depth}}}'
+        monkeypatch.setattr("workspaces.queries.preview.beginning_of", lambda blob, most, line=line: (line, False))
+        assert preview_of(nobody, "t.jsonl").kind in ("table", "text")

@@ -5,7 +5,8 @@ import io
 import json
 from dataclasses import dataclass
 
-from workspaces.models import DatasetFile
+from workspaces.audit import Refusal
+from workspaces.models import Blob, NotFound
 from workspaces.queries.registry import beginning_of
 from workspaces.text import encodable
 
@@ -16,21 +17,28 @@ LINES, LINE = 40, 400
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A table (`head` and `rows`), or `lines` of text, or neither where the bytes are no text. `is_cut`: there is more."""
+    """A table (`head` and `rows`), or `lines` of text, or neither: the bytes are no text, or the store has lost them (or holds others), or does not
+    answer. `is_cut`: there is more."""
 
-    kind: str  # table, text, binary
+    kind: str  # table, text, binary, lost, away
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     lines: tuple[str, ...] = ()
     is_cut: bool = False
 
 
-def preview_of(file: DatasetFile) -> Preview:
-    """The first 64 KiB of a file. CSV and TSV by their endings, JSON lines as a table of the first line's keys, other UTF-8 as lines."""
-    text, is_cut = beginning_of(file.blob, BYTES)
+def preview_of(blob: Blob, path: str) -> Preview:
+    """The first 64 KiB of a stored file that is called `path`. CSV and TSV by their endings, JSON lines as a table of the first lines' keys, other
+    UTF-8 as lines. What cannot be read keeps nobody from the page that it is a part of."""
+    try:
+        text, is_cut = beginning_of(blob, BYTES)
+    except NotFound:
+        return Preview("lost")
+    except Refusal:
+        return Preview("away")
     if text is None:
         return Preview("binary", is_cut=is_cut)
-    ending = file.path.rsplit(".", 1)[-1].lower()
+    ending = path.rsplit(".", 1)[-1].lower()
     table = _table(text, ending, is_cut)
     if table is not None:
         return table
@@ -56,12 +64,14 @@ def _json_lines(text: str, is_cut: bool) -> Preview | None:
     lines = [line for line in text.split("\n") if line.strip()]  # JSON may hold other line ends within its texts
     try:
         found = [json.loads(line) for line in lines[:ROWS]]
+        if not found or not all(isinstance(entry, dict) for entry in found):
+            return None
+        head = list(dict.fromkeys(key for entry in found for key in entry))[:COLUMNS]
+        rows = tuple(
+            tuple(_cell(entry.get(key, "")) for key in head) for entry in found
+        )  # may nest too deep to be written, though it was read
     except (ValueError, RecursionError):
         return None
-    if not found or not all(isinstance(entry, dict) for entry in found):
-        return None
-    head = list(dict.fromkeys(key for entry in found for key in entry))[:COLUMNS]
-    rows = tuple(tuple(_cell(entry.get(key, "")) for key in head) for entry in found)
     return Preview("table", head=tuple(encodable(key[:CELL]) for key in head), rows=rows, is_cut=is_cut or len(lines) > ROWS)
 
 
