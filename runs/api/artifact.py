@@ -26,7 +26,7 @@ routes = Routes("artifacts")
 def list_artifacts(
     request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE, run: Text = "", kind: Text = "", deleted: bool = False
 ) -> dict[str, Any]:
-    """Artifacts, newest first; of one run, or of one kind, where asked; or those that are deleted."""
+    """Artifacts, newest first; of one run, or of one kind, where asked; or those that are removed or to be removed."""
     rows = Artifact.objects.filter(deleted_at__isnull=not deleted).select_related("run", "blob")
     made_by = named_by(Run, run, "run")
     if made_by:
@@ -57,7 +57,9 @@ class DeletionIn(Body):
 
 
 class KeepIn(Body):
-    until: Instant | None = Field(description="When it is deleted by itself; null: as its kind says, or never.")
+    until: Instant | None = Field(
+        description="When it is to be removed, as if somebody had deleted it then; null: as its kind says, or never."
+    )
     reason: Line = Field("", max_length=1000)
 
 
@@ -78,19 +80,19 @@ def keep_artifact(request: ApiRequest, artifact: str, body: KeepIn) -> dict[str,
 
 @routes.post("/artifacts/{artifact}/delete", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
 def post_deletion(request: ApiRequest, artifact: str, body: DeletionIn) -> dict[str, Any]:
-    """Hide it; it can be restored until its file is removed. 409 with the list of what rests on it."""
+    """Let it be removed at `goes_at`; until then it is hidden, it can be restored, and its bytes count. 409 with the list of what rests on it."""
     return _acted(request, delete_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact), reason=body.reason))
 
 
 @routes.post("/artifacts/{artifact}/restore", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
 def post_restoration(request: ApiRequest, artifact: str) -> dict[str, Any]:
-    """Bring a deleted artifact back."""
+    """Bring an artifact that is to be removed back."""
     return _acted(request, restore_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact)))
 
 
 @routes.post("/artifacts/{artifact}/remove", needs=Permission.EDIT_REGISTRY, kind=Kind.ARTIFACT, response=ArtifactOut)
 def post_removal(request: ApiRequest, artifact: str) -> dict[str, Any]:
-    """Remove the file of a deleted artifact for good; its bytes are free once this answers."""
+    """Remove the file of an artifact that is to be removed now, for good; its bytes are free once this answers."""
     return _acted(request, remove_artifact(actor=request.actor, artifact=Artifact.objects.find(artifact)))
 
 
@@ -124,6 +126,7 @@ def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
         "created_at": artifact.created_at,
         "status": "removed" if artifact.removed_at else "deleted" if artifact.deleted_at else "kept",
         "keep_until": artifact.keep_until,
+        "goes_at": artifact.goes_at,
     }
 
 

@@ -251,8 +251,9 @@ class ArtifactOut(Schema):
     bytes: int
     sha256: str
     created_at: datetime
-    status: str = Field(description="kept, deleted (and restorable), or removed for good.")
+    status: str = Field(description="kept; deleted: hidden, and to be removed at `goes_at`; or removed: its file is gone for good.")
     keep_until: datetime | None
+    goes_at: datetime | None = Field(description="When its file is to be removed. Until then it can be restored, and its bytes count.")
 
 
 class ArtifactPage(Schema):

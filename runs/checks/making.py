@@ -32,8 +32,9 @@ def file_is_whole(candidate: Candidate) -> Fact:
     blob = candidate.artifact.blob
     name, required = "File is there and whole", f"SHA-256 {blob.sha256[:12]}…"
     link = (Link("artifact", candidate.artifact.public_id, candidate.artifact.name or candidate.artifact.path),)
-    if candidate.artifact.deleted_at is not None:
-        return Fact("file", name, Verdict.FAIL, "deleted", required, "The artifact is deleted; restore it first.", link)
+    if candidate.artifact.going:
+        found = "removed" if candidate.artifact.removed_at else "to be removed"
+        return Fact("file", name, Verdict.FAIL, found, required, f"The artifact {candidate.artifact.going}.", link)
     if candidate.read is None:
         words = f"{size(blob.bytes)} are read back and hashed once it is put forward."
         return Fact("file", name, Verdict.UNKNOWN, "not read yet", required, words, link)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from runs.models import Artifact, KeptFile
+from runs.models.artifact import GRACE
 from runs.queries.rests import what_rests_on, words_of
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
@@ -21,7 +22,6 @@ from workspaces.models import Blob, Workspace
 from workspaces.units import plural
 from workspaces.verbs import Verb
 
-GRACE = timedelta(days=7)  # from deleted to removed
 RESTORED = timedelta(days=30)
 MOST_DAYS = 36_500
 MOST_KINDS = 50
@@ -32,8 +32,8 @@ AT_ONCE = 200  # artifacts of one command of the job
 def set_keep_until(event: Draft, *, actor: Actor, artifact: Artifact, until: datetime | None, reason: str = "") -> Artifact:
     """When it is deleted by itself; None: as its kind says. What still rests on it then keeps it longer."""
     artifact = _locked(artifact)
-    if artifact.deleted_at is not None:
-        raise Refusal("It is deleted; restore it first.")
+    if artifact.going:
+        raise Refusal(f"It {artifact.going}.")
     if until is not None and until <= timezone.now():
         raise Refusal("Choose an instant that is still to come; to delete it now, delete it.", field="until")
     if until == artifact.keep_until:
@@ -49,7 +49,7 @@ def delete_artifact(event: Draft, *, actor: Actor, artifact: Artifact, reason: s
     lock_ledger()
     artifact = _locked(artifact)
     if artifact.deleted_at is not None:
-        raise Refusal("It is deleted already.")
+        raise Refusal("It is removed already." if artifact.removed_at else "It is to be removed already.")
     event.reason = reason.strip()[:1000]
     if not event.reason:
         raise Refusal("Say why; whoever looks for it will read it.", field="reason")
@@ -84,7 +84,7 @@ def restore_artifact(event: Draft, *, actor: Actor, artifact: Artifact) -> Artif
     if artifact.removed_at is not None:
         raise Refusal("Its file was removed for good; only a run that makes it again brings it back.")
     if artifact.deleted_at is None:
-        raise Refusal("It is not deleted.")
+        raise Refusal("It is kept; there is nothing to restore.")
     event.change(artifact, deleted_at=None, deleted_reason="")
     if artifact.keep_until is not None or artifact.kind in Workspace.objects.get(pk=scope.current_id()).artifact_days:
         event.change(artifact, keep_until=max(artifact.keep_until or timezone.now(), timezone.now() + RESTORED))
@@ -147,7 +147,7 @@ def _let_go(event: Draft, artifact: Artifact) -> tuple[Artifact, Blob | None]:
     if artifact.removed_at is not None:
         raise Refusal("It is removed already.")
     if artifact.deleted_at is None:
-        raise Refusal("Only what is deleted is removed; delete it first.")
+        raise Refusal("It is kept; delete it first.")
     _refuse_rested_on(artifact)
     event.change(artifact, removed_at=timezone.now())
     blob = lock_blob(artifact.blob_id)

@@ -46,9 +46,8 @@ def import_artifact(
     has_none = _no_records(path or artifact.path, artifact.blob)  # a look at the store, before anybody waits for us
     lock_ledger(event)  # a withdrawal that is under way comes before, or finds the version
     artifact = Artifact.objects.select_related("run", "blob").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
-    if artifact.deleted_at is not None:
-        way_out = "its file is gone for good" if artifact.removed_at else "restore it first"
-        raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} is deleted; {way_out}.", field="artifact")
+    if artifact.going:
+        raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} {artifact.going}.", field="artifact")
     gone = withdrawals_on(NodeKind.ARTIFACT, artifact.pk)
     if gone:
         raise Refusal(

@@ -134,8 +134,8 @@ def _refuse_unfit(evaluation: Evaluation) -> None:
     contract = current_contract(evaluation.benchmark_id)
     if run.kind != EVALUATE or evaluation.subject_artifact is None:
         raise Refusal("Only an evaluation of one artifact, by a run that evaluates, can be measured again alike.")
-    if evaluation.subject_artifact.deleted_at is not None:
-        raise Refusal("Its artifact is deleted; restore it first.")
+    if evaluation.subject_artifact.going:
+        raise Refusal(f"Its artifact {evaluation.subject_artifact.going}.")
     if not math.isfinite(evaluation.value):
         raise Refusal("Its value is no finite number, so nothing can be held against it.")
     if contract is None or contract.pk != evaluation.contract_id or run.contract_id != evaluation.contract_id:

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.commands.approval import expire_approval
-from runs.commands.artifact import AT_ONCE, GRACE, delete_expired, remove_deleted
+from runs.commands.artifact import AT_ONCE, delete_expired, remove_deleted
 from runs.commands.policy_bell import ring_policies
 from runs.jobs import lease
 from runs.jobs.apart import apart
@@ -24,6 +24,7 @@ from runs.jobs.dataset_import import tidy_imports
 from runs.jobs.export import tidy_exports
 from runs.jobs.job import job
 from runs.models import Sweep, Watch
+from runs.models.artifact import GRACE
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
 from runs.queries import contract_check

@@ -1,8 +1,12 @@
 """What a run made, kept in the store under the workspace's prefix; and what was measured of it."""
 
+from datetime import datetime, timedelta
+
 from django.db import models
 
 from workspaces.models.base import Owned, owned_key, same_workspace
+
+GRACE = timedelta(days=7)  # from deleted to removed: its bytes count, and it can be restored
 
 
 class Artifact(Owned):
@@ -32,6 +36,18 @@ class Artifact(Owned):
             models.Index(fields=["workspace", "-created_at", "-id"], name="artifact_newest"),
             models.Index(fields=["workspace", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="artifact_deleted"),
         ]
+
+    @property
+    def goes_at(self) -> datetime | None:
+        """When its file is to be removed; None for one that is kept, and for one whose file is gone."""
+        return self.deleted_at + GRACE if self.deleted_at is not None and self.removed_at is None else None
+
+    @property
+    def going(self) -> str:
+        """What keeps it from being used, and the way out, after its name; empty for one that is kept. Nobody reads "deleted" while bytes count."""
+        if self.removed_at is not None:
+            return "was removed; its file is gone for good"
+        return "is to be removed; restore it first" if self.deleted_at is not None else ""
 
 
 class Evaluation(Owned):

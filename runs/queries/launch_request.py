@@ -128,9 +128,8 @@ def _dataset_input(text: str, dataset: Dataset | None, found: list[list[Any]]) -
 
 def _artifact_input(text: str) -> ResolvedInput:
     artifact = Artifact.objects.find(text, "blob", "run")
-    if artifact.deleted_at is not None:
-        way_out = "its file is gone for good" if artifact.removed_at else "restore it first"
-        raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} is deleted; {way_out}.", field="artifact_ids")
+    if artifact.going:
+        raise Refusal(f"{artifact.name or artifact.path} of {artifact.run.name} {artifact.going}.", field="artifact_ids")
     slug = "".join(character if character.isascii() and character.isalnum() else "-" for character in artifact.name.lower()).strip("-")[:64]
     return ResolvedInput(
         slug=slug or artifact.pk.hex,

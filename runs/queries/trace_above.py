@@ -41,7 +41,7 @@ def _result(promotion: Promotion, workspace: str) -> Item:
     [found] = told([promotion])
     artifact = promotion.artifact
     words = found.suspended or promotion.end_reason or promotion.reason
-    gone = "" if artifact.deleted_at is None else "Its file is deleted. "
+    gone = "Its file is removed. " if artifact.removed_at else "Its file is to be removed. " if artifact.deleted_at else ""
     is_broken = bool(found.suspended or gone)
     return Item(
         f"{artifact.name or artifact.path} as {promotion.name}",

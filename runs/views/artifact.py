@@ -8,9 +8,10 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from runs.commands.artifact import GRACE, delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
+from runs.commands.artifact import delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
 from runs.forms.artifact import DaysForm, DeleteForm, KeepForm, lines_of
 from runs.models import Artifact
+from runs.models.artifact import GRACE
 from runs.queries.artifact import kinds, page_of_artifacts, uses_of_artifact
 from runs.queries.promotion import promotions_of
 from runs.queries.rests import SHOWN, what_rests_on
@@ -51,7 +52,6 @@ def artifact(request: PageRequest, artifact: str) -> HttpResponseBase:
         "uses": uses_of_artifact(found),
         "promotions": promotions_of(found),
         "withdrawn_by": withdrawals_on("artifact", found.pk),
-        "goes_at": found.deleted_at + GRACE if found.deleted_at else None,
         "preview": None if found.removed_at else preview_of(found.blob, found.path),  # as long as `artifact_file` hands it out
         "kind_days": request.workspace.artifact_days.get(found.kind),
     }
@@ -94,8 +94,8 @@ def artifact_delete(request: PageRequest, artifact: str) -> HttpResponseBase:
         context = {"artifact": found, "resting": resting[:SHOWN], "resting_count": len(resting)}
         return render(request, "runs/artifact_rested_on.html", context)
     lead = (
-        f"It is hidden and can be restored for {GRACE.days} days; then its file is removed. Its {size(found.blob.bytes)} count until that happens, "
-        "and whoever cannot wait removes it from its page."
+        f"It is hidden, and to be removed in {GRACE.days} days: until then it can be restored, and its {size(found.blob.bytes)} count. "
+        "Whoever cannot wait removes it from its page."
     )
     title = f"Delete {found.name or found.path}"
     return form_page(

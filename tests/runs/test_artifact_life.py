@@ -2,9 +2,10 @@
 
 import io
 import json
+import re
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,12 @@ from django.utils import timezone
 
 from runs.commands import artifact as commands
 from runs.commands.approval import decide_approval
-from runs.commands.artifact import (
-    GRACE,
-    delete_artifact,
-    remove_artifact,
-    restore_artifact,
-    set_artifact_days,
-    set_keep_until,
-)
+from runs.commands.artifact import delete_artifact, remove_artifact, restore_artifact, set_artifact_days, set_keep_until
 from runs.commands.export import request_export
 from runs.commands.promotion import withdraw_promotion
 from runs.jobs.tidy import tidy_artifacts
 from runs.models import Artifact, Run
+from runs.models.artifact import GRACE
 from runs.queries.promotion import told
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, client_of, copy_runs, score_runs
@@ -327,14 +322,17 @@ def test_by_page(laboratory: Laboratory) -> None:
     client, page = client_of(laboratory.owner), f"{W}/artifacts/{artifact.public_id}/"
     assert client.get(f"{page}delete/").status_code == 200
     assert client.post(f"{page}delete/", {"reason": "No use."}).status_code == 303
-    assert "can be restored" in client.get(page).content.decode()
-    assert artifact.public_id not in client.get(f"{W}/artifacts/").content.decode()
-    assert artifact.public_id in client.get(f"{W}/artifacts/?part=deleted").content.decode()
+    assert client.get(f"{W}/artifacts/").content.decode().count(artifact.public_id) == 0
+    for shown in (client.get(page).content.decode(), client.get(f"{W}/artifacts/?part=deleted").content.decode()):
+        assert re.search(r"to be(?: removed|,)\s+<time", shown, re.IGNORECASE), "its bytes count: nobody reads that it is deleted"
+        assert ("Deleted" in shown, artifact.public_id in shown) == (False, True)
+    assert "can be restored, and its 5.0 kB count" in client.get(page).content.decode()
     assert client.post(f"{page}restore/").status_code == 303
     assert artifact.public_id in client.get(f"{W}/artifacts/").content.decode()
     client.post(f"{page}delete/", {"reason": "No use."})
     assert client.post(f"{page}remove/").status_code == 303
     assert "are free" in client.get(page).content.decode()
+    assert "to be, <time" not in client.get(f"{W}/artifacts/?part=deleted").content.decode()
     assert client.get(f"{page}file/").status_code == 404
 
 
@@ -360,11 +358,13 @@ def test_by_token(laboratory: Laboratory) -> None:
     _, secret = make_token(laboratory.workspace, laboratory.owner, "artifact:write")
     client, api = bearer(secret), f"/api/v1{W}/artifacts"
     post = {"content_type": "application/json"}
-    assert client.post(f"{api}/{artifact.public_id}/delete", {"reason": "No use."}, **post).json()["status"] == "deleted"  # type: ignore[arg-type]  # keywords
+    told = client.post(f"{api}/{artifact.public_id}/delete", {"reason": "No use."}, **post).json()  # type: ignore[arg-type]
+    assert (told["status"], datetime.fromisoformat(told["goes_at"]) > timezone.now() + GRACE / 2) == ("deleted", True)
     assert [one["id"] for one in client.get(f"{api}?deleted=true").json()["items"]] == [artifact.public_id]
     assert client.post(f"{api}/{artifact.public_id}/restore", **post).json()["status"] == "kept"  # type: ignore[arg-type]  # keywords
     client.post(f"{api}/{artifact.public_id}/delete", {"reason": "No use."}, **post)  # type: ignore[arg-type]  # keywords
     assert client.post(f"{api}/{artifact.public_id}/remove", **post).json()["status"] == "removed"  # type: ignore[arg-type]  # keywords
+    assert client.get(f"{api}/{artifact.public_id}").json()["goes_at"] is None
     assert client.get(f"{api}/{artifact.public_id}/content").status_code == 404
 
 

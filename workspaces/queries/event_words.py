@@ -100,7 +100,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.RUN_MANY_CANCELLED: "{count} runs that had not started were cancelled, the first of them {subject}",
     Verb.RUN_PRIORITY_SET: "{actor} changed the priority of {subject}",
     Verb.ARTIFACT_KEPT_UNTIL: "{actor} changed until when the artifact {subject} is kept",
-    Verb.ARTIFACT_DELETED: "{actor} deleted the artifact {subject}; it can be restored until its file is removed",
+    Verb.ARTIFACT_DELETED: "{actor} said that the artifact {subject} is to be removed; it can be restored, and its bytes count, until it is",
     Verb.ARTIFACT_RESTORED: "{actor} restored the artifact {subject}",
     Verb.ARTIFACT_REMOVED: "{actor} removed the file of the artifact {subject}",
     Verb.WORKSPACE_ARTIFACT_DAYS_SET: "{actor} set for how long artifacts of {subject} are kept",
