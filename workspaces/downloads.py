@@ -10,6 +10,7 @@ from django.utils.http import content_disposition_header, parse_etags
 
 from workspaces.models import Blob
 from workspaces.queries.registry import stored_content
+from workspaces.text import unprintable
 
 _RANGE = re.compile(r"bytes=(?:(\d{1,19})-(\d{0,19})|-(\d{1,19}))", re.ASCII)
 
@@ -76,5 +77,5 @@ def attachment(chunks: Iterator[bytes], *, path: str, size: int, sha256: str) ->
 def _file_name(path: str) -> str:
     """The last part of a path without what a file system or a header could stumble over."""
     last = path.replace("\\", "/").rsplit("/", 1)[-1]
-    kept = "".join(character if character.isprintable() and character not in '<>:"|?*' else "_" for character in last).strip(". ")
+    kept = "".join(character if unprintable(character) is None and character not in '<>:"|?*' else "_" for character in last).strip(". ")
     return kept[:150] or "file"

@@ -66,4 +66,4 @@ def refuse_collisions(paths: Iterable[str]) -> None:
 def shown_path(text: str) -> str:
     """The path for a message: cut, what does not print written as an escape."""
     cut = text if len(text) <= 80 else text[:80] + "…"
-    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in cut)
+    return "".join(character if unprintable(character) is None else character.encode("unicode_escape").decode() for character in cut)

@@ -108,13 +108,14 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     event.about = run
     event.details |= {key: value for key, value in harvest.notes.items() if value}
     kept = keep(event, run, harvest.artifacts, attempt_number=attempt.number)
-    if harvest.lacking and not kept:
+    before = run.reason.partition(LACKING)[0].strip()
+    reason = f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000]
+    if harvest.lacking and not kept and reason == run.reason:
         raise Refusal("Nothing more could be collected.")
     read_samples_late(event, run, harvest.samples_files)
     spread(event, run)
     event.details["artifacts"] = kept
-    before = run.reason.partition(LACKING)[0].strip()
-    event.change(run, reason=f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000])
+    event.change(run, reason=reason)
     return run
 
 

@@ -189,14 +189,14 @@ def _collect(actor: Actor, attempt: Attempt, watch: Watch) -> None:
     kept_write.update(watch, ["collect_tries"])
     place = place_of(attempt)
     keeper = Keeper(place, attempt)
-    notes, lacking, is_gone = keeper.notes, "", False
+    notes, lacking, again, is_gone = keeper.notes, "", False, False
     try:
         if watch.collect_tries > MAX_TRIES:
             raise PoolError(f"labsite was cut off {MAX_TRIES} times while it collected them")
         keeper.keep_records()
         if attempt.status != AttemptStatus.INTERRUPTED:
             keeper.keep_outputs()
-        lacking = keeper.lacking
+        lacking, again = keeper.lacking, keeper.may_get_more
     except TurnOver:
         raise
     except Exception as fault:
@@ -206,7 +206,7 @@ def _collect(actor: Actor, attempt: Attempt, watch: Watch) -> None:
         log.exception("outputs not collected, the run ends without them", attempt=attempt.key)
         words = "the run folder is gone" if is_gone else _in_words(fault)
         stays = "" if is_gone else " The run folder stays in the pool, and collecting is tried again."
-        notes["not_collected"], lacking = words, f"{LACKING}: {words}.{stays}"
+        notes["not_collected"], lacking, again = words, f"{LACKING}: {words}.{stays}", not is_gone
     try:
         harvest = words_of(attempt, artifacts=keeper.collected(), notes=notes, lacking=lacking)
         finish_run(actor=actor, attempt=attempt, harvest=harvest)
@@ -217,10 +217,10 @@ def _collect(actor: Actor, attempt: Attempt, watch: Watch) -> None:
             raise
         # Something in what was collected cannot be recorded. The run has ended and holds money: it ends bare, its folder stays.
         log.exception("outputs not recorded, the run folder stays", attempt=attempt.key)
-        notes["not_collected"], lacking = _in_words(fault), f"{LACKING}: {_in_words(fault)}. The run folder stays in the pool."
+        notes["not_collected"], lacking, again = _in_words(fault), f"{LACKING}: {_in_words(fault)}. The run folder stays in the pool.", True
         said_done = Watch.objects.values_list("said_done", flat=True).get(attempt=attempt)
         finish_run(actor=actor, attempt=attempt, harvest=Harvest(said_done=said_done, notes=notes, lacking=lacking, is_bare=True))
-    _leave(place, attempt, lacking and not is_gone)
+    _leave(place, keeper, attempt, again=again)
 
 
 def _collect_late(actor: Actor, attempt: Attempt) -> None:
@@ -233,12 +233,16 @@ def _collect_late(actor: Actor, attempt: Attempt) -> None:
     keeper.keep_outputs()
     harvest = words_of(attempt, artifacts=keeper.collected(), notes=keeper.notes, lacking=keeper.lacking)
     add_outputs(actor=actor, attempt=attempt, harvest=harvest)
-    _leave(place, attempt, keeper.lacking)
+    _leave(place, keeper, attempt, again=keeper.may_get_more)
 
 
-def _leave(place: Pool, attempt: Attempt, stays: object) -> None:
-    if stays:
+def _leave(place: Pool, keeper: Keeper, attempt: Attempt, *, again: bool) -> None:
+    """The folder stays where another try may bring more, and for a while where files were left in it that no try takes."""
+    if again:
         Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_KEPT)
+    elif keeper.left:
+        Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_LEFT, observed_at=timezone.now())
+        KeptFile.objects.filter(attempt=attempt).delete()
     else:
         remove_folder(place, attempt)
 

@@ -6,10 +6,11 @@ from typing import Any, BinaryIO
 
 from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_apart
 from runs.models import Attempt, KeptFile, RunLine, Watch
-from runs.pools.base import READABLE, NotPlain, Pool, PoolError
+from runs.pools.base import LEFT, READABLE, NotPlain, Pool, PoolError
 from runs.queries.secret import redactor_of
 from workspaces import kept_query, scope, store
 from workspaces.commands.blob import room_left
+from workspaces.file_paths import shown_path
 from workspaces.models import Blob, Workspace
 from workspaces.queries.sealed import uses_of
 from workspaces.units import plural, size
@@ -18,7 +19,15 @@ CHUNK = 1 << 20
 MAX_OUTPUTS = 2_000
 SHOWN = 20
 NOTE_SECONDS = 10  # so often it is noted that a collector gets on
+LEFT_DAYS = 14  # so long a folder stays for the files in it that labsite does not take
 TURN_SECONDS = 10  # then others have theirs: one run's many files keep nobody else waiting for long
+LEFT_WORDS = {
+    "names": ("file or folder has a name that cannot be kept", "files or folders have names that cannot be kept"),
+    "more": (f"more than the {MAX_OUTPUTS:,} that are kept", f"more than the {MAX_OUTPUTS:,} that are kept"),
+    "closed": ("file or folder is not the run's own", "files or folders are not the run's own"),
+    "links": ("link leads out of outputs/", "links lead out of outputs/"),
+}
+assert LEFT_WORDS.keys() == set(LEFT)
 
 
 class TurnOver(Exception):
@@ -49,6 +58,7 @@ class Keeper:
         self._has_more = False
         self.unreadable: list[str] = []
         self.over_limit: dict[str, int] = {}  # what the storage limit has no room for, and its bytes
+        self.left: dict[str, tuple[int, str]] = {}  # what is never taken: why, how many, and the first (`OutputList.left`)
         self.notes: dict[str, Any] = {}
 
     def keep_records(self) -> None:
@@ -67,11 +77,13 @@ class Keeper:
         """Every output. Raises TurnOver, PoolError where they cannot be listed, StoreFull where the store has no room; one that cannot be read is
         counted, and keeps no other from being kept."""
         listed = self._place.outputs(self._workspace.pk.hex, self._attempt.key)
-        names_too_long, room = [], self._room()
+        room = self._room()
+        for entry in listed[MAX_OUTPUTS:]:
+            listed.leave("more", entry.path)
         for entry in listed[:MAX_OUTPUTS]:
             path = _path_of(self._redactor.blot_text(entry.path), self._attempt)
             if len(path) > MAX_PATH:
-                names_too_long.append(path[:200])
+                listed.leave("names", entry.path)
                 continue
             if room is not None and path not in self._known:
                 if entry.bytes > room:
@@ -83,11 +95,12 @@ class Keeper:
             except PoolError:
                 self.unreadable.append(path[:200])
         missing = sorted(self._named.keys() - {self._redactor.blot_text(entry.path) for entry in listed})
+        self.left = {why: (count, shown_path(self._redactor.blot_text(first))) for why, (count, first) in listed.left.items()}
         self.notes |= {
-            "outputs_left_out": max(0, len(listed) - MAX_OUTPUTS),
-            "outputs_not_plain_files": getattr(listed, "skipped", 0),
+            "outputs_left": {why: {"count": count, "first": first} for why, (count, first) in self.left.items()},
+            "outputs_not_plain_files": listed.skipped,
             "outputs_over_storage_limit": sorted(self.over_limit)[:SHOWN],
-            "outputs_unreadable": (names_too_long + self.unreadable)[:SHOWN],
+            "outputs_unreadable": self.unreadable[:SHOWN],
             "artifacts_not_found": [path[:200] for path in missing[:SHOWN]],
         }
 
@@ -116,7 +129,16 @@ class Keeper:
         if self.over_limit:
             count, more = plural(len(self.over_limit), "file", "files"), size(sum(self.over_limit.values()))
             parts.append(f"the storage limit has no room for {count} of {more}; free some, or ask for a larger limit")
-        return f"{LACKING}: {', and '.join(parts)}. The run folder stays in the pool, and collecting is tried again." if parts else ""
+        left = [f"{plural(count, *LEFT_WORDS[why])} (the first: {first})" for why, (count, first) in sorted(self.left.items())]
+        if not parts and not left:
+            return ""
+        tried = "and collecting is tried again" if parts else f"for {LEFT_DAYS} days; whoever runs the pool can fetch them there"
+        return f"{LACKING}: {', and '.join(parts + left)}. The run folder stays in the pool{', ' if parts else ' '}{tried}."
+
+    @property
+    def may_get_more(self) -> bool:
+        """Can another try, later, take what this one could not?"""
+        return bool(self.unreadable or self.over_limit)
 
     def _room(self) -> int | None:
         """What a hard stop of storage leaves to outputs of this attempt that are not kept yet. Collectors of two runs may both take the last

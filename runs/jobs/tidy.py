@@ -23,6 +23,7 @@ from runs.jobs.collect import remove_folder
 from runs.jobs.dataset_import import tidy_imports
 from runs.jobs.export import tidy_exports
 from runs.jobs.job import job
+from runs.jobs.keeper import LEFT_DAYS
 from runs.models import Sweep, Watch
 from runs.models.artifact import GRACE
 from runs.place import place_in, place_of
@@ -133,10 +134,12 @@ def tidy_artifacts(actor: Actor) -> None:
 
 
 def remove_folders() -> None:
-    """Remove what a watcher that died after an attempt's end has left in its pool. What cannot be removed lets those behind it have their turn."""
+    """Remove what a watcher that died after an attempt's end has left in its pool, and what stayed there for long enough.
+    What cannot be removed lets those behind it have their turn."""
     left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
     # One that never started bars a start that may still be under way, until that must have ended.
     left = left.exclude(attempt__started_at=None, attempt__ended_at__gt=timezone.now() - timedelta(seconds=BARRED_SECONDS))
+    left = left.exclude(observed=Watch.FOLDER_LEFT, observed_at__gt=timezone.now() - timedelta(days=LEFT_DAYS))
     left = left.filter(Q(lease_until=None) | Q(lease_until__lt=Now())).exclude(attempt__in=collecting())
     for watch in left.select_related("attempt__pool__engine", "attempt__run").order_by("attempt_id")[:FOLDERS]:
         lease.postpone(watch.attempt_id, RETRY_SECONDS)

@@ -47,7 +47,8 @@ class Watch(Telemetry):
     LEASE_SECONDS = 10  # a holder that was killed is replaced after it; one that lives renews it well before
 
     FOLDER_REMOVED = "removed"  # `observed` after the end: what was collected is gone from the pool
-    FOLDER_KEPT = "kept"  # … or stays there for an operator, since not all of it could be collected
+    FOLDER_KEPT = "kept"  # … or stays there, since not all of it could be collected yet
+    FOLDER_LEFT = "left"  # … or stays there for some days, for an operator: it holds files that are never collected
 
     attempt = owned_key("runs.Attempt", related_name="watches")
     observed = models.CharField(max_length=8, default="pending")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -20,6 +21,10 @@ SAMPLES = "samples.jsonl"  # what the launcher measures; lines like those of met
 MAX_DEPTH = 32
 MAX_COMPONENT_BYTES = 255
 
+# What no name may hold: it could not be kept or shown, or would make a name read as another one. The same as `workspaces.text.unprintable`, which
+# this file cannot ask, since it travels alone; a test holds the two together.
+_STRANGE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
 
 
@@ -126,10 +131,22 @@ class OutputFile:
     bytes: int
 
 
+LEFT = ("names", "more", "closed", "links")  # names that cannot be kept; too many; not the run's own; links out of outputs/
+
+
 class OutputList(List[OutputFile]):
-    """The output files of an attempt, and how many entries were left out (links, specials, names that are not text, too many)."""
+    """The output files of an attempt; how many entries were skipped that hold nothing of their own (links to other outputs, pipes, sockets);
+    and what was left that may hold work: for each of `LEFT` how many entries, and the first of them."""
 
     skipped: int = 0
+
+    def __init__(self, files: Iterable[OutputFile] = ()) -> None:
+        super().__init__(files)
+        self.left: dict[str, tuple[int, str]] = {}
+
+    def leave(self, why: str, path: str) -> None:
+        count, first = self.left.get(why, (0, path))
+        self.left[why] = (count + 1, min(first, path))
 
 
 class Pool(Protocol):
@@ -147,8 +164,8 @@ class Pool(Protocol):
     def read(self, workspace: str, key: str, name: str, *, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` of one of `READABLE` or of `SAMPLES`; empty where the file does not exist yet."""
 
-    def outputs(self, workspace: str, key: str) -> list[OutputFile]:
-        """Regular files below `outputs/`, by path; links and specials are never followed."""
+    def outputs(self, workspace: str, key: str) -> OutputList:
+        """Regular files below `outputs/`, by path, and what was left out; links and specials are never followed."""
 
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:
         """Open one output for reading; no component of its path may be a link."""
@@ -175,13 +192,16 @@ def check_name(name: str, what: str) -> str:
 
 
 def is_component(name: str) -> bool:
-    """Whether `name` is one plain component of a path: printable UTF-8, no separator, not `.` or `..`, at most 255 bytes."""
-    if name in {"", ".", ".."} or "/" in name or not name.isprintable():
+    """Whether `name` is one plain component of a path: UTF-8 that can be shown, no separator, not `.` or `..`, at most 255 bytes."""
+    if name in {"", ".", ".."} or "/" in name or (not name.isprintable() and any(map(is_strange, name))):
         return False
-    try:
-        return len(name.encode()) <= MAX_COMPONENT_BYTES
-    except UnicodeEncodeError:
-        return False
+    return len(name.encode()) <= MAX_COMPONENT_BYTES
+
+
+def is_strange(character: str) -> bool:
+    """Whether no name may hold it: control characters, halves of surrogate pairs, line separators, direction overrides. Joiners, marks and blanks
+    of whichever script are none of them."""
+    return character in _OVERRIDES or unicodedata.category(character) in _STRANGE
 
 
 def path_parts(path: str) -> tuple[str, ...]:

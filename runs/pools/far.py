@@ -175,7 +175,7 @@ class FarSide:
 
     def _outputs(self, pool: LocalPool, asked: Asked) -> Asked:
         found = pool.outputs(asked["workspace"], asked["key"])
-        return {"outputs": [[one.path, one.bytes] for one in found], "skipped": getattr(found, "skipped", 0)}
+        return {"outputs": [[one.path, one.bytes] for one in found], "skipped": found.skipped, "left": found.left}
 
     def _start(self, pool: LocalPool, asked: Asked) -> Asked:
         pool.start(asked["workspace"], asked["key"])

@@ -78,7 +78,7 @@ def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, 
 
 
 def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
-    """Regular files below `outputs/`, sorted by path; everything else is counted as skipped."""
+    """Regular files below `outputs/`, sorted by path; everything else is counted, and what may be work is named."""
     found = OutputList()
     todo: list[tuple[str, ...]] = [()]
     while todo:
@@ -86,27 +86,47 @@ def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
         try:
             with opened(folder, "outputs", *parts) as here, os.scandir(here) as entries:
                 for entry in entries:
-                    _sort_in(entry, parts, owners, found, todo)
-        except OSError:
+                    _sort_in(entry, here, parts, owners, found, todo)
+        except FileNotFoundError:
             found.skipped += 1
+        except OSError:
+            found.leave("closed", "/".join(parts) or "outputs/")
     found.sort(key=lambda one: one.path)
     return found
 
 
 def _sort_in(
-    entry: os.DirEntry[str], parts: tuple[str, ...], owners: frozenset[int], found: OutputList, todo: list[tuple[str, ...]]
+    entry: os.DirEntry[str], here: int, parts: tuple[str, ...], owners: frozenset[int], found: OutputList, todo: list[tuple[str, ...]]
 ) -> None:
     path = (*parts, entry.name)
-    if not is_component(entry.name) or len(path) > MAX_DEPTH or len(found) >= MAX_OUTPUTS:
+    one = entry.stat(follow_symlinks=False)
+    if stat.S_ISLNK(one.st_mode) and _stays_inside(os.readlink(entry.name, dir_fd=here), len(parts)):
         found.skipped += 1
-    elif entry.is_dir(follow_symlinks=False):
+    elif stat.S_ISLNK(one.st_mode):
+        found.leave("links", "/".join(path))
+    elif not stat.S_ISREG(one.st_mode) and not stat.S_ISDIR(one.st_mode):
+        found.skipped += 1
+    elif not is_component(entry.name) or len(path) > MAX_DEPTH:
+        found.leave("names", "/".join(path))
+    elif len(found) >= MAX_OUTPUTS:
+        found.leave("more", "/".join(path))
+    elif stat.S_ISDIR(one.st_mode):
         todo.append(path)
+    elif one.st_uid not in owners:
+        found.leave("closed", "/".join(path))
     else:
-        one = entry.stat(follow_symlinks=False)
-        if stat.S_ISREG(one.st_mode) and one.st_uid in owners:
-            found.append(OutputFile(path="/".join(path), bytes=one.st_size))
-        else:
-            found.skipped += 1
+        found.append(OutputFile(path="/".join(path), bytes=one.st_size))
+
+
+def _stays_inside(target: str, depth: int) -> bool:
+    """Does a link that lies `depth` folders below `outputs/` name something below it? By its words alone: it is not followed."""
+    if target.startswith("/"):
+        return False
+    for part in target.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0:
+            return False
+    return True
 
 
 def open_output(folder: Path, parts: tuple[str, ...], owners: frozenset[int]) -> BinaryIO:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from runs.pools import folder as files
 from runs.pools import waiting
-from runs.pools.base import JSON, READABLE, SAMPLES, Exit, Observation, Order, OutputFile, PoolError, Status, check_name, path_parts
+from runs.pools.base import JSON, READABLE, SAMPLES, Exit, Observation, Order, OutputList, PoolError, Status, check_name, path_parts
 from runs.pools.isolation import LAUNCHER, Isolation, barrier, can_enter, demand_way
 from runs.pools.listed import open_listed
 from runs.pools.processes import is_alive, launched, marked, read_json, write_json
@@ -118,8 +118,8 @@ class LocalPool:
         parts = ("state", name) if name == SAMPLES else (name,)
         return files.read_piece(folder, parts, self._owners(folder), offset=offset, limit=limit)
 
-    def outputs(self, workspace: str, key: str) -> list[OutputFile]:
-        """An OutputList: the regular files, and in `skipped` how many entries were left out."""
+    def outputs(self, workspace: str, key: str) -> OutputList:
+        """The regular files, and what was left out."""
         folder = self._folder(workspace, key)
         if not folder.exists():
             raise PoolError("there is no such attempt in this pool")

@@ -116,10 +116,11 @@ class SSHPool:
         """As every pool; at most 16 MiB at a time."""
         return self._exchange({"what": "read", "workspace": workspace, "key": key, "name": name, "offset": offset, "limit": limit})[1]
 
-    def outputs(self, workspace: str, key: str) -> list[OutputFile]:
+    def outputs(self, workspace: str, key: str) -> OutputList:
         answer = self._ask("outputs", workspace, key)
         found = OutputList(OutputFile(path, size) for path, size in answer["outputs"])
         found.skipped = answer["skipped"]
+        found.left = {why: (count, first) for why, (count, first) in answer["left"].items()}
         return found
 
     def open_output(self, workspace: str, key: str, path: str) -> BinaryIO:

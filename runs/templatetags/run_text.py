@@ -5,6 +5,7 @@ from typing import Any
 
 from django import template
 
+from runs.commands.harvest import LACKING
 from runs.models import Artifact, Evaluation
 from runs.queries.artifact import RECORDS
 from runs.queries.home_seeds import SeedLead
@@ -45,6 +46,13 @@ def results(artifacts: list[Artifact]) -> list[Artifact]:
 def records(artifacts: list[Artifact]) -> list[Artifact]:
     """What every run leaves behind of itself: logs, metrics, events."""
     return [artifact for artifact in artifacts if artifact.kind in RECORDS]
+
+
+@register.filter
+def lacking(reason: str) -> str:
+    """Of a run's reason the part that says which outputs are not there, and why; empty where all are."""
+    _, begins, words = reason.partition(LACKING)
+    return begins + words
 
 
 @register.filter

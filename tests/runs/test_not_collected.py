@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from labsite.owner import as_owner
 from runs.commands.ending import finish_run
@@ -14,9 +16,11 @@ from runs.jobs import collect as collecting
 from runs.jobs.keeper import Keeper
 from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import RunStatus
-from runs.models import Evaluation, Run
+from runs.models import Evaluation, Run, Watch
 from runs.pools.base import PoolError
 from runs.pools.local import LocalPool
+from runs.queries.collecting import kept_back
+from tests.factories_pages import client_of
 from tests.factories_runs import collect, make_laboratory
 from tests.runs.attempts import content, dies, folder_of, kept, settled
 from tests.runs.ended import THREE_FILES, collect_late, ended_attempt, fresh, putting
@@ -211,4 +215,36 @@ def test_a_store_that_is_full_says_so_to_the_collector(monkeypatch: pytest.Monke
     collect(laboratory)
     done = fresh(laboratory, run)
     assert (done.status, done.reason) == (RunStatus.SUCCEEDED, "")
+    settled(laboratory)
+
+
+def test_files_that_are_never_taken_are_said_and_their_folder_stays_for_a_while() -> None:
+    code = """
+import os
+os.chdir("../outputs")
+for name in ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.csv", "\U0001f469\u200d\U0001f52c.png", "no\u00a0break", "\u5168\u3000\u89d2"):
+    open(name, "w").write("kept")
+for name in ("line\\nbreak", "escape\\x1b[31m"):
+    open(name, "w").write("work")
+""".encode()
+    laboratory = make_laboratory(code=code)
+    run, attempt = ended_attempt(laboratory)
+    collect(laboratory)
+    done = fresh(laboratory, run)
+    assert done.status == RunStatus.SUCCEEDED
+    assert done.reason == (
+        "Not all outputs could be collected: 2 files or folders have names that cannot be kept (the first: escape\\x1b[31m). "
+        "The run folder stays in the pool for 14 days; whoever runs the pool can fetch them there."
+    )
+    with laboratory.opened():
+        assert {"می\u200cخواهم.csv", "👩\u200d🔬.png", "no\xa0break", "全\u3000角"} == {path for path in kept(run) if "/" not in path}
+        assert not kept_back().exists(), "nothing would come of another try"
+    page = client_of(laboratory.owner).get(f"/workspaces/lab/runs/{run.public_id}/?tab=files").content.decode()
+    assert "2 files or folders have names that cannot be kept" in page
+    tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert (folder_of(laboratory, attempt) / "outputs" / "line\nbreak").exists(), "work was thrown away under a green word"
+    with laboratory.opened():
+        Watch.objects.filter(attempt=attempt).update(observed_at=timezone.now() - timedelta(days=15), lease_until=None)
+    tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
+    assert not folder_of(laboratory, attempt).exists()
     settled(laboratory)
