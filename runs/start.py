@@ -93,7 +93,7 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a queued run wants, and was admitted on. `budget`: why the window that has begun meanwhile has no room for it; empty where it has.
-    `withdrawn`: what it rests on and was withdrawn meanwhile; empty where nothing was."""
+    `withdrawn`: what it rests on and was withdrawn meanwhile; empty where nothing was. `held_out`: likewise what it reads and is held out now."""
 
     slots: int
     isolation: str
@@ -102,29 +102,15 @@ class Asked:
     asker_may_launch: bool
     budget: str = ""
     withdrawn: str = ""
+    held_out: str = ""
 
 
 def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None) -> Waits | None:
     """The first thing that stands in the way of a run; None where it may start. What is wrong with the run itself comes first: it holds back
     nobody else, whatever room there is."""
-    if not run.asker_may_launch:
-        return _only_it(f"{run.asked_by} may no longer launch runs here.", "Cancel it, or give the right back.")
-    if run.withdrawn:
-        return _only_it(
-            f"{run.withdrawn} was withdrawn, and it rests on that.",
-            "It starts once the withdrawal is undone; or cancel it and launch it on something else.",
-        )
-    if run.isolation != room.isolation:
-        return _only_it(
-            f"{room.slug} now gives {room.isolation_words}, and the run was admitted on {run.isolation_words}.",
-            "It starts when the pool is as it was; cancel it and launch again to run on the pool as it is.",
-        )
-    for name, slots in ((room.slug, room.slots), (room.engine, room.engine_slots)):
-        if run.slots > slots:
-            return _only_it(
-                f"It needs {run.slots} slots and {name} has {slots}.",
-                "It starts once there are more; or cancel it and launch it on another pool.",
-            )
+    own = _wrong_with(run, room)
+    if own is not None:
+        return own
     if run.budget:
         return Waits(Holds.RUN, run.budget, "Those behind it may pass.")
     if hold is not None:
@@ -160,6 +146,33 @@ def what_holds(run: Asked, room: Room, at_once: AtOnce, hold: Hold | None = None
             "The smallest share for its weight goes first; it starts when its turn comes.",
             wants_engine=True,
         )
+    return None
+
+
+def _wrong_with(run: Asked, room: Room) -> Waits | None:
+    """What somebody has to put right of the run itself, or of where it is to go."""
+    if not run.asker_may_launch:
+        return _only_it(f"{run.asked_by} may no longer launch runs here.", "Cancel it, or give the right back.")
+    if run.withdrawn:
+        return _only_it(
+            f"{run.withdrawn} was withdrawn, and it rests on that.",
+            "It starts once the withdrawal is undone; or cancel it and launch it on something else.",
+        )
+    if run.held_out:
+        return _only_it(
+            f"It reads {run.held_out}, which was held out after it was asked for.", "Cancel it, and launch it on something else."
+        )
+    if run.isolation != room.isolation:
+        return _only_it(
+            f"{room.slug} now gives {room.isolation_words}, and the run was admitted on {run.isolation_words}.",
+            "It starts when the pool is as it was; cancel it and launch again to run on the pool as it is.",
+        )
+    for name, slots in ((room.slug, room.slots), (room.engine, room.engine_slots)):
+        if run.slots > slots:
+            return _only_it(
+                f"It needs {run.slots} slots and {name} has {slots}.",
+                "It starts once there are more; or cancel it and launch it on another pool.",
+            )
     return None
 
 

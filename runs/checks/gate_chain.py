@@ -95,7 +95,7 @@ def checks_of(policy: Policy) -> list[dict[str, Any]]:
 
 def _datasets(rows: Sequence[DatasetVersion]) -> list[dict[str, str]]:
     """Of a holdout there is no verdict beside itself: what trains may not read one, and what evaluates may."""
-    verdicts = verdicts_of([row for row in rows if row.role != DatasetVersion.Role.HOLDOUT])
+    verdicts = verdicts_of([row for row in rows if not row.is_holdout])
     found = []
     for row in rows:
         verdict = verdicts.get(row.pk)

@@ -4,8 +4,8 @@ import uuid
 
 from runs.models import Artifact
 from runs.queries.egress import strictest_read_by
+from runs.queries.held_out import held_out_content
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.samples import tellers_of_holdouts
 from workspaces import scope, store
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -54,9 +54,9 @@ def import_artifact(
             f"{artifact.name or artifact.path} of {artifact.run.name} rests on {gone[0].subject_label}, which was withdrawn: {gone[0].reason}",
             field="artifact",
         )
-    told = tellers_of_holdouts([artifact.blob_id]).get(artifact.blob_id)
-    if told is not None and role != DatasetVersion.Role.HOLDOUT:
-        raise Refusal(f"It tells the truth of {told.label}: freeze it as a holdout, so that nothing is trained on it.", field="role")
+    held_out = held_out_content([artifact.blob_id]).get(artifact.blob_id)
+    if held_out is not None and role != DatasetVersion.Role.HOLDOUT:
+        raise Refusal(f"It {held_out.words}: freeze it as a holdout, so that nothing is trained on it.", field="role")
     try:
         name = clean_path(path or artifact.path.rpartition("/")[2])
     except BadPath as error:

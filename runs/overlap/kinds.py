@@ -8,8 +8,12 @@ The rule: a file is read by its records, or is one record by nature, or is a con
   could be taken out. It is compared with those of its kind, and with nothing else.
 - Everything else (archives, packed files, databases, unknown endings) may hold any records in a form in which they meet nothing. Beside it no pair
   is clean: it is unknown until somebody uploads it in a form that is read, or rules.
+
+A paper is what says something of the data that it lies beside: a README, a licence. The records of a pair are compared in it as in any text, but a
+version that shares nothing else with a holdout holds no file of it.
 """
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
@@ -32,6 +36,11 @@ _MEDIA: dict[str, tuple[str, tuple[bytes, ...], int]] = {  # kind, first bytes, 
 }
 MEDIA = frozenset(kind for kind, *_ in _MEDIA.values())
 HEAD = 16  # bytes that `media_kind` looks at
+# By the name alone, and so that PostgreSQL reads it alike; README.csv is a table that somebody called so.
+PAPERS = (
+    r"(^|/)((readme|licen[cs]es?|copying|notice|citation|changes|changelog|authors|contributing|datasheet)([-_][a-z0-9]+)?"
+    r"(\.(md|txt|rst|html|pdf|cff|bib))?|\.git(attributes|ignore|keep))$"
+)
 
 
 class HasKind(Protocol):
@@ -43,6 +52,11 @@ class HasKind(Protocol):
     def kind(self) -> str: ...
     @property
     def count(self) -> int: ...
+
+
+def is_paper(path: str) -> bool:
+    """Does it by its name lie beside data and hold none?"""
+    return re.search(PAPERS, path, re.IGNORECASE) is not None
 
 
 def media_kind(ending: str, head: bytes) -> str:

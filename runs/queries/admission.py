@@ -13,19 +13,18 @@ from runs.models import Run
 from runs.queries.at_once import at_work, count_at_work
 from runs.queries.contract_facts import contract_facts
 from runs.queries.frozen import Prepared, ResolvedInput
+from runs.queries.held_out import held_out_among, where_in
+from runs.queries.held_out import questions as held_out_questions
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.quota import newer_than, quota_of
-from runs.queries.samples import tellers_of_holdouts
 from runs.queries.secret import secret_facts
 from workspaces import kept_query, scope
 from workspaces.agent_inputs import Given, needs_from
-from workspaces.models import AgentPool, DatasetVersion, SitePolicy, Unit, User, Workspace
+from workspaces.models import AgentPool, SitePolicy, Unit, User, Workspace
 from workspaces.queries.withdrawal import marks_on, standing_among
 from workspaces.queries.workspace import creation_steps, steps_question
 from workspaces.standings import questions as standing_questions
 from workspaces.standings import standings
-
-HOLDOUT = DatasetVersion.Role.HOLDOUT
 
 
 def admission_facts(
@@ -51,8 +50,8 @@ def admission_facts(
         Unit.SLOTS: version.slots,
     }
     asked_at = held.created_at if held is not None else now
-    rests_on, others = _rests_on(prepared), _not_held_out(prepared)
-    newer, steps, pools, going, limits, accounts, policies, marks, *copies = kept_query.ask_together(
+    rests_on = _rests_on(prepared)
+    newer, steps, pools, going, limits, accounts, policies, marks, *held_out = kept_query.ask_together(
         [
             newer_than(contract),
             steps_question(workspace),
@@ -61,7 +60,7 @@ def admission_facts(
             *standing_questions(now=now),
             kept_query.question(SitePolicy, is_current=True, limit=1),
             marks_on(rests_on),
-            *([_copies(others)] if others else []),
+            *held_out_questions(blobs=_blobs(prepared), versions=_versions(prepared)),
         ]
     )
     quota = quota_of(contract, person, now=asked_at, workspace=workspace, but=held.pk if held is not None else None, newer=newer)
@@ -88,7 +87,7 @@ def admission_facts(
         ),
         holdout=HoldoutFacts(
             in_contract=contract.holdout_id is not None,
-            inputs=_held_out(prepared, {content_hash for found in copies for (content_hash,) in found}),
+            inputs=_held_out(prepared, held_out),
             accepted=contract.accepts_no_isolation_reason,
             for_evaluators=True,
         ),
@@ -136,38 +135,30 @@ def _allowed_pools(version: Any) -> "QuerySet[Any, Any]":
     return AgentPool.objects.filter(version=version).order_by("pool__slug").values_list("pool__slug")
 
 
-def held_out(prepared: Prepared) -> tuple[str, ...]:
-    """Inputs that are a holdout, by their role or because a holdout here has the same content under another name; or that tell its truth, as
-    per-sample results do."""
-    others = _not_held_out(prepared)
-    return _held_out(prepared, {content_hash for (content_hash,) in kept_query.ask_together([_copies(others)])[0]} if others else set())
+def _blobs(prepared: Prepared) -> set[uuid.UUID]:
+    return {entry.artifact.blob_id for entry in prepared.inputs if entry.artifact is not None}
 
 
-def _not_held_out(prepared: Prepared) -> set[str]:
+def _versions(prepared: Prepared) -> set[uuid.UUID]:
+    """Those whose role does not say what they are."""
     versions = [entry.dataset_version for entry in prepared.inputs if entry.dataset_version is not None]
-    return {version.content_hash for version in versions if version.role != HOLDOUT}
+    return {version.pk for version in versions if not version.is_holdout}
 
 
-def _copies(hashes: set[str]) -> kept_query.Question:
-    return kept_query.Question(_holdouts, (), {"hashes": sorted(hashes)})
-
-
-def _holdouts(hashes: Any) -> "QuerySet[Any, Any]":
-    return DatasetVersion.objects.filter(role=HOLDOUT, content_hash=hashes).values_list("content_hash")
-
-
-def _held_out(prepared: Prepared, copies: set[str]) -> tuple[str, ...]:
-    artifacts = [entry.artifact.blob_id for entry in prepared.inputs if entry.artifact is not None]
-    told = tellers_of_holdouts(artifacts) if artifacts else {}
+def _held_out(prepared: Prepared, answers: list[Any]) -> tuple[str, ...]:
+    """Inputs that are a holdout by their role, or hold a file of one under another name; or that tell its truth, as per-sample results do."""
+    content = held_out_among(answers)
+    places = where_in(_versions(prepared), content) if content else {}
     found = []
     for entry in prepared.inputs:
         version, artifact = entry.dataset_version, entry.artifact
-        if version is not None and version.role == HOLDOUT:
+        if version is not None and version.is_holdout:
             found.append(entry.label)
-        elif version is not None and version.content_hash in copies:
-            found.append(f"{entry.label}, which is the same as a holdout")
-        elif artifact is not None and artifact.blob_id in told:
-            found.append(f"{entry.label}, which tells the truth of {told[artifact.blob_id].label}")
+        elif version is not None and version.pk in places:
+            path, blob = places[version.pk]
+            found.append(f"{entry.label}, whose {path} {content[blob].words}")
+        elif artifact is not None and artifact.blob_id in content:
+            found.append(f"{entry.label}, which {content[artifact.blob_id].words}")
     return tuple(found)
 
 

@@ -52,10 +52,17 @@ def queued(limits: list[Standing], running: int) -> Queued:
     alike = [
         (
             pool,
-            asked(slots=slots, isolation=isolation, asked_by=name or username, may_launch=asker in may_launch, withdrawn=withdrawn),
+            asked(
+                slots=slots,
+                isolation=isolation,
+                asked_by=name or username,
+                may_launch=asker in may_launch,
+                withdrawn=withdrawn,
+                held_out=held_out,
+            ),
             count,
         )
-        for pool, slots, asker, isolation, withdrawn, name, username, count in rows
+        for pool, slots, asker, isolation, withdrawn, held_out, name, username, count in rows
     ]
     now = conditions_under(limits, running, may_launch)
     if not pools:
@@ -64,7 +71,8 @@ def queued(limits: list[Standing], running: int) -> Queued:
 
 
 def _alike() -> "QuerySet[Any, Any]":
-    columns = ("pool", "slots", "requested_by", "admitted_on", "withdrawn", "requested_by__display_name", "requested_by__username")
+    grounds = ("admitted_on", "withdrawn", "held_out")
+    columns = ("pool", "slots", "requested_by", *grounds, "requested_by__display_name", "requested_by__username")
     waiting = with_grounds(Run.objects.filter(status=RunStatus.QUEUED).order_by()).values_list(*columns)
     alike: QuerySet[Any, Any] = waiting.annotate(count=Count("pk")).order_by("-count", "pool", "requested_by")[:ALIKE_SHOWN]
     return alike

@@ -3,8 +3,7 @@
 The file is the truth; the evaluation's row keeps what was counted in it when it was collected.
 """
 
-import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
@@ -12,7 +11,7 @@ from django.db.models import QuerySet
 from runs.models import Evaluation
 from runs.paired import Difference, NotComparable, difference
 from runs.sample_results import Fault, Sample, Status, disagreement, read_samples
-from workspaces.models import Contract, DatasetVersion, NotFound
+from workspaces.models import Contract, NotFound
 from workspaces.queries.paging import NOT_OURS, BadCursor
 from workspaces.queries.registry import stored_content
 from workspaces.units import plural
@@ -109,14 +108,6 @@ def line_of(cursor: str) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 9) and cursor:
         raise BadCursor(NOT_OURS)
     return int(cursor or 1)
-
-
-def tellers_of_holdouts(blobs: Collection[uuid.UUID]) -> dict[uuid.UUID, DatasetVersion]:
-    """Stored files among these in which the truth of a holdout stands: per-sample results of evaluations on it, whoever keeps a copy of them."""
-    told = Evaluation.objects.filter(samples_artifact__blob__in=blobs, contract__holdout__isnull=False)
-    return {
-        row.samples_artifact.blob_id: row.contract.holdout for row in told.select_related("samples_artifact", "contract__holdout__dataset")
-    }
 
 
 def page_of_samples(evaluation: Evaluation, *, status: str = "", start: int = 1, size: int = PAGE) -> SamplePage:

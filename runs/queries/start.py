@@ -14,6 +14,7 @@ from django.utils import timezone
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, Run
 from runs.queries.at_once import at_once_of, count_at_work
+from runs.queries.held_out import held_out_since
 from runs.queries.hold import queue_hold
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lowered import Bound, amount_of, approved, bounds
@@ -34,15 +35,16 @@ STARTS_BY = [unit for unit in Unit if unit != Unit.STORAGE_BYTES]  # units whose
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """What a queued run was admitted on, as `with_grounds` finds it. `withdrawn`: label of what of it was withdrawn since; empty where nothing
-    was."""
+    was. `held_out`: which file of what it reads is held out since, of which holdout; empty where none is."""
 
     admitted_on: str
     withdrawn: str
+    held_out: str
 
     @classmethod
     def of(cls, row: Model) -> "Grounds":
         """Of a row of `with_grounds`."""
-        return cls(getattr(row, "admitted_on", ""), getattr(row, "withdrawn", ""))
+        return cls(getattr(row, "admitted_on", ""), getattr(row, "withdrawn", ""), getattr(row, "held_out", ""))
 
 
 def with_grounds(rows: QuerySet[Any], *, run: str = "") -> QuerySet[Any]:
@@ -54,6 +56,7 @@ def with_grounds(rows: QuerySet[Any], *, run: str = "") -> QuerySet[Any]:
     found: QuerySet[Any] = rows.annotate(
         admitted_on=KeyTextTransform("isolation", KeyTransform("pool", f"{at}frozen")),
         withdrawn=Coalesce(Subquery(marks.values("withdrawal__subject_label")[:1]), Value("")),
+        held_out=held_out_since(at),
     )
     return found
 
@@ -125,6 +128,7 @@ class Conditions:
         wants = asked(
             slots=run.slots, isolation=grounds.admitted_on, asked_by=run.requested_by.label,
             may_launch=run.requested_by_id in self.may_launch, budget=lacks_budget(run, self.stops), withdrawn=grounds.withdrawn,
+            held_out=grounds.held_out,
         )  # fmt: skip
         waits = what_holds(wants, room, self.at_once, self.hold)
         if waits is not None and waits.holds == Holds.RUN:
@@ -153,7 +157,9 @@ def conditions_under(limits: list[Standing], running: int, may_launch: frozenset
     return Conditions(at_once_of(limits, running), may_launch, stops_of(limits), queue_hold(), lowered, approved(lowered))
 
 
-def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "", withdrawn: str = "") -> Asked:
+def asked(
+    *, slots: int, isolation: str, asked_by: str, may_launch: bool, budget: str = "", withdrawn: str = "", held_out: str = ""
+) -> Asked:
     """What one run wants, or runs that are alike."""
     return Asked(
         slots=slots,
@@ -163,6 +169,7 @@ def asked(*, slots: int, isolation: str, asked_by: str, may_launch: bool, budget
         asker_may_launch=may_launch,
         budget=budget,
         withdrawn=withdrawn,
+        held_out=held_out,
     )
 
 

@@ -26,7 +26,6 @@ MOST_ITEMS = 6  # of a step; the rest is counted
 MOST_STEPS = 40
 STATES = {State.CLEAN: "yes", State.CONTAMINATED: "no", State.SUSPICIOUS: "person"}  # any other is not known; "no" suspends a promotion
 READ = {"Trained": "Learnt from", "Filtered": "Chosen from", "Made with a model": "The model"}  # what such a run read, in a word
-HELD_OUT = DatasetVersion.Role.HOLDOUT
 TOO_MUCH = "It rests on more than can be looked at; the rest is not shown."
 
 
@@ -154,7 +153,7 @@ def _made_by(found: Lineage) -> dict[Node, list[Node]]:
 
 
 def _is_held_out(below: _Below, node: Node) -> bool:
-    return node.kind == K.DATASET_VERSION and node.id in below.versions and below.versions[node.id].role == HELD_OUT
+    return node.kind == K.DATASET_VERSION and node.id in below.versions and below.versions[node.id].is_holdout
 
 
 # --- What each step says ------------------------------------------------------------------------------------------------------------------

@@ -301,7 +301,7 @@ def test_nothing_is_trained_on_a_holdout() -> None:
         with pytest.raises(Refusal, match=r"An agent of kind selfplay reads held-out@1\. .* score with an agent of kind evaluate"):
             launch(laboratory, agent="player", datasets=("held-out",))
         make_dataset_version(laboratory.owner, "renamed", role="train", content=b"a,b\n5,6\n")
-        with pytest.raises(Refusal, match=r"reads renamed@1, which is the same as a holdout\."):
+        with pytest.raises(Refusal, match=r"reads renamed@1, whose table\.csv is table\.csv of the holdout held-out@1\."):
             launch(laboratory, datasets=("renamed",))
         make_agent_version(laboratory.owner, "judge", kind="evaluate")
         assert launch(laboratory, agent="judge", datasets=("held-out",)).status == RunStatus.QUEUED

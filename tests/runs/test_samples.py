@@ -225,9 +225,7 @@ def test_what_tells_the_truth_of_a_holdout_trains_nobody(laboratory: Laboratory)
     artifact = judged(laboratory, results(1.0), samples=1).samples_artifact
     assert artifact is not None
     with laboratory.opened():
-        with pytest.raises(
-            Refusal, match=r"kind train reads samples\.jsonl of judge-\d+, which tells the truth of Held-Out|held-out, version 1"
-        ):
+        with pytest.raises(Refusal, match=r"kind train reads samples\.jsonl of judge-\d+, which tells the truth of held-out@1\."):
             launch(laboratory, artifacts=(artifact.public_id,))
         assert (
             launch(laboratory, agent="judge", artifacts=(artifact.public_id,), parameters={"content": "", "samples": 0}).kind == "evaluate"

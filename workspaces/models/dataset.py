@@ -107,6 +107,10 @@ class DatasetVersion(Owned):
     def label(self) -> str:
         return f"{self.dataset.name}, version {self.number}"
 
+    @property
+    def is_holdout(self) -> bool:
+        return bool(self.role == self.Role.HOLDOUT)
+
 
 class DatasetFile(Owned):
     prefix = "dsf"
