@@ -1,5 +1,7 @@
 """How the best score of a benchmark came about: each run that was better than all before it, as page and as CSV."""
 
+from typing import NamedTuple
+
 from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -12,7 +14,12 @@ from workspaces.units import number, plural
 from workspaces.views.csv_file import Piece, csv_file
 
 HEAD = ("scored at", "score", "standard error", "better by", "evaluation", "run", "name", "agent", "agent version", "made by", "contract")
-DAY_SECONDS = 86_400
+UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
+
+
+class Curve(NamedTuple):
+    x_words: str
+    series: list[tuple[str, list[tuple[float, float]]]]
 
 
 def benchmark_over_time(request: PageRequest, benchmark: str) -> HttpResponseBase:
@@ -51,14 +58,16 @@ def _answer(course: Course) -> str:
     return f"The best score has been beaten {plural(course.count - 1, 'time', 'times')}, last by {course.best.run.name} with {best}"
 
 
-def _curve(course: Course) -> list[tuple[str, list[tuple[float, float]]]]:
-    """The best score as stairs, in days before now: it holds until it is beaten."""
+def _curve(course: Course) -> Curve:
+    """The best score as stairs: it holds until it is beaten. In the largest unit of time of which the whole has two or more."""
     if course.contract is None or not course.steps:
-        return []
+        return Curve("", [])
     now, points = timezone.now(), list[tuple[float, float]]()
+    first = (now - course.steps[-1].score.evaluation.created_at).total_seconds()
+    unit, seconds = next(((unit, seconds) for unit, seconds in UNITS if first >= 2 * seconds), UNITS[-1])
     for step in reversed(course.steps):
         row = step.score.evaluation
-        at = (row.created_at - now).total_seconds() / DAY_SECONDS
+        at = (row.created_at - now).total_seconds() / seconds
         points += [(at, points[-1][1])] if points else []
         points.append((at, row.value))
-    return [(course.contract.metric, [*points, (0.0, points[-1][1])])]
+    return Curve(f"{unit} before now", [(course.contract.metric, [*points, (0.0, points[-1][1])])])

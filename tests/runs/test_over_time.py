@@ -66,7 +66,7 @@ def test_what_was_withdrawn_set_no_record_until_it_is_undone(laboratory: Laborat
 def test_page_file_and_api_say_the_same(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     client = signed_in(laboratory.owner)
     page = client.get(PAGE).content.decode()
-    assert "The best score has been beaten 2 times, last by third with 0.7500" in page
+    assert "The best score has been beaten 2 times, last by third with 0.7500" in page and "minutes before now" in page
     rows = list(csv.DictReader(io.StringIO(b"".join(client.get(f"{PAGE}csv/")).decode())))
     told = client.get("/api/v1/workspaces/lab/benchmarks/accuracy/over-time").json()
     assert [(row["name"], row["score"], row["better by"]) for row in rows] == [
