@@ -191,7 +191,8 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
     except PoolError:
         return  # it was handed over, which no lost answer undoes
     if seen.status == Status.RUNNING or (seen.exit is not None and seen.exit.has_run):
-        started_at = datetime.fromtimestamp(seen.exit.started_at, UTC) if seen.exit else None
+        ended = None if seen.exit is None else seen.exit.within(attempt.created_at.timestamp(), timezone.now().timestamp())
+        started_at = datetime.fromtimestamp(ended.started_at, UTC) if ended else None
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=started_at)
 
 

@@ -142,19 +142,8 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: in
 
 
 def believable(ended: Exit, attempt: Attempt) -> Exit:
-    """An end as it can have been: after its attempt was made, and not in the future. A clock that was set, or a run without isolation that
-    writes its own end, may say otherwise; time that never was is not charged."""
-    first, last = attempt.created_at.timestamp(), time.time()
-    started_at = min(max(ended.started_at, first), last)
-    return replace(
-        ended,
-        started_at=started_at,
-        ended_at=min(max(ended.ended_at, started_at), last),
-        code=ended.code if ended.code is None or 0 <= ended.code <= 255 else 255,
-        signal=ended.signal if ended.signal is None or 0 <= ended.signal <= 128 else 0,
-        peak_memory_bytes=None if ended.peak_memory_bytes is None else min(max(ended.peak_memory_bytes, 0), 2**63 - 1),
-        cpu_seconds=None if ended.cpu_seconds is None else min(max(ended.cpu_seconds, 0.0), 1e9),
-    )
+    """An end as it can have been: after its attempt was made, and not in the future."""
+    return ended.within(attempt.created_at.timestamp(), time.time())
 
 
 def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Watch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, List, Protocol
@@ -107,6 +107,25 @@ class Exit:
     def has_run(self) -> bool:
         """False for an attempt that was barred before its command was started: it has no code, no signal, and was not lost."""
         return self.code is not None or self.signal is not None or self.reason == "launcher_lost"
+
+    def within(self, first: float, last: float) -> Exit:
+        """An end as it can have been, by a clock of our own that said `first` before the attempt could start and says `last` now.
+
+        The clock over there may be off: how long it took, which is what is charged, stands as it was said, and is moved into that time as a whole.
+        A run without isolation that writes its own end may say anything; time that never was is not charged.
+        """
+        last = max(first, last)
+        span = min(max(self.ended_at - self.started_at, 0.0), last - first)
+        started_at = min(max(self.started_at, first), last - span)
+        return replace(
+            self,
+            started_at=started_at,
+            ended_at=started_at + span,
+            code=self.code if self.code is None or 0 <= self.code <= 255 else 255,
+            signal=self.signal if self.signal is None or 0 <= self.signal <= 128 else 0,
+            peak_memory_bytes=None if self.peak_memory_bytes is None else min(max(self.peak_memory_bytes, 0), 2**63 - 1),
+            cpu_seconds=None if self.cpu_seconds is None else min(max(self.cpu_seconds, 0.0), 1e9),
+        )
 
 
 @dataclass(frozen=True)

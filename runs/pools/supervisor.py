@@ -295,7 +295,7 @@ class Supervisor:
             "code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
             "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
             "started_at": self.started_at,
-            "ended_at": time.time(),
+            "ended_at": self.started_at + time.monotonic() - self.began,  # what is charged no clock that is set may change
             "reason": self.reason,
             "peak_memory_bytes": max(self.peak, used.ru_maxrss * 1024),
             "cpu_seconds": round(used.ru_utime + used.ru_stime, 3),

@@ -14,12 +14,12 @@ from runs.commands.attempt import FIRST_FENCE, end_attempt, start_attempt
 from runs.jobs import dispatch as dispatching
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
-from runs.pools.base import Exit, Order, PoolError, Status
+from runs.pools.base import Exit, Observation, Order, PoolError, Status
 from runs.pools.local import LocalPool
 from runs.queries.claim import is_first
 from runs.queries.order import order_of, token_id
 from tests.factories_runs import Laboratory, dispatch, drive, launch, make_laboratory, watch_only
-from tests.runs.attempts import WAITS, let_go, started, watch_until
+from tests.runs.attempts import WAITS, let_go, settled, started, watch_until
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
@@ -94,6 +94,26 @@ def test_what_cannot_be_barred_is_not_said_to_have_failed(monkeypatch: pytest.Mo
             assert Run.objects.get(pk=run.pk).status == "starting", "nobody knows yet"
             assert EngineSlot.objects.count() == 1
     assert drive(laboratory, run).status == "succeeded"
+
+
+@pytest.mark.parametrize("said", [-1e300, 3600])
+def test_one_that_ended_before_its_start_was_seen_began_when_it_can_have(monkeypatch: pytest.MonkeyPatch, said: float) -> None:
+    """Its own clock is an hour ahead, or what it says of it is no time at all."""
+    laboratory = make_laboratory(code=WAITS)
+    with laboratory.opened():
+        run = launch(laboratory)
+        attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=start_attempt(actor=SYSTEM, run=run).pk)
+        ended = Exit(0, None, time.time() + said, time.time() + said, "exit", peak_memory_bytes=None, cpu_seconds=None)
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalPool, "observe", lambda *_: Observation(Status.EXITED, exit=ended))
+            dispatching.submit(SYSTEM, attempt, FIRST_FENCE)
+        found = Attempt.objects.get(pk=attempt.pk)
+        assert found.started_at is not None
+        assert found.created_at <= found.started_at <= timezone.now()
+        Watch.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    let_go(laboratory, run)
+    assert drive(laboratory, run).status == "succeeded"
+    settled(laboratory)
 
 
 def ends(laboratory: Laboratory, attempt: Attempt) -> None:

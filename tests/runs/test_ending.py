@@ -119,6 +119,20 @@ def test_the_wall_limit_ends_it_within_what_was_reserved() -> None:
     settled(laboratory)
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_off_over_there_makes_no_run_free(hours: int) -> None:
+    """What it took is charged all the same: else a run that is interrupted there would have its whole time again, each time."""
+    laboratory = make_laboratory(code=b"import time; print(1, flush=True); time.sleep(1)")
+    run, attempt = started(laboratory)
+    end = folder_of(laboratory, attempt) / "state" / "exit.json"
+    until(end.exists, "the end")
+    said = json.loads(end.read_text())
+    end.write_text(json.dumps({**said, "started_at": said["started_at"] + hours * 3600, "ended_at": said["ended_at"] + hours * 3600}))
+    done = drive(laboratory, run)
+    assert 1000 <= done.spent_gpu_ms == pytest.approx((said["ended_at"] - said["started_at"]) * 1000, abs=2)
+    settled(laboratory)
+
+
 @levels
 def test_labsite_that_stops_gives_the_run_back_to_the_queue(isolation: str) -> None:
     laboratory = make_laboratory(code=WAITS, isolation=isolation)

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ from runs.pools.local import LocalPool
 from runs.pools.processes import is_alive
 from runs.pools.supervisor import Supervisor
 from tests.runs.pools.conformance import Conformance
-from tests.runs.pools.laboratory import Laboratory, alive, wait_for
+from tests.runs.pools.laboratory import REPOSITORY, Laboratory, alive, wait_for
 
 AS_ROOT = os.getuid() == 0
 CONFINED = [Isolation.USER, Isolation.NAMESPACE]
@@ -253,6 +255,27 @@ def test_an_end_that_a_run_wrote_itself_is_none_while_its_launcher_lives(bare: L
     bare.pool.cancel(order.workspace, order.key, grace_seconds=0)
     bare.ended(order)
     assert not is_alive(process)
+
+
+# The launcher, on a machine whose clock is set by an hour while the run works.
+STEPPED = """
+import sys, time
+from runs.pools import launcher
+real, began, step = time.time, time.monotonic(), float(sys.argv[2])
+time.time = lambda: real() + (step if time.monotonic() - began > 0.3 else 0)
+launcher.hold(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("step", [-3600, 3600])
+def test_a_clock_that_is_set_while_a_run_works_changes_nothing_of_how_long_it_took(bare: Laboratory, step: int) -> None:
+    order = bare.order("import time; time.sleep(1)")
+    assert isinstance(bare.pool, LocalPool)
+    bare.pool.stage(order)
+    subprocess.run([sys.executable, "-c", STEPPED, str(bare.folder(order)), str(step)], cwd=REPOSITORY, check=True, timeout=60)
+    seen = bare.ended(order)
+    assert seen.exit is not None
+    assert 1 <= seen.exit.ended_at - seen.exit.started_at < 20
 
 
 def test_the_machines_own_folders_are_not_a_runs_memory(tmp_path: Path) -> None:
