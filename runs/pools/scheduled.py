@@ -22,6 +22,8 @@ from runs.pools.scheduler import Launch, Placed, Scheduler
 
 BEAT_SECONDS = 2.0  # a heartbeat comes every second
 FRESH_SECONDS = 15.0  # a shared file system may show it late
+STILL_SECONDS = 120.0  # a file system that stands still keeps every launcher from beating; so long a silence is the launcher's own
+LOOKED_SECONDS = 60.0  # looks further apart than this have not seen what was between them
 SAYING_SECONDS = 30.0  # after an end, the engine has so long to say how it came to it
 STOP_SECONDS = 10.0  # after the grace, the engine is asked to end what its launcher has not ended
 
@@ -152,6 +154,9 @@ class ScheduledPool(LocalPool):
             return self.observe(workspace, key)  # written meanwhile, by a launcher that had died when it was looked for
         if placed.status == Status.UNKNOWN:
             return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=placed.reason)
+        if is_elsewhere and placed.status != Status.EXITED and _still(state, beat) < STILL_SECONDS:
+            words = f"its launcher has been silent for {silent:.0f} s; {placed.reason or self.scheduler.title}"
+            return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=words)
         if placed.status in (Status.PENDING, Status.RUNNING):
             # Nobody holds the limits of what may run there. A job that was put back into the engine's queue could not start again either.
             with in_words("the request to stop could not be noted"):
@@ -213,6 +218,17 @@ def _beats_on(state: Path) -> bool:
     """Does a launcher on another machine live although an end is written? Without isolation a run can write its own."""
     beat, end = modified(state / "heartbeat"), modified(state / "exit.json")
     return beat is not None and end is not None and beat > end + BEAT_SECONDS and _clock(state) - beat < FRESH_SECONDS
+
+
+def _still(state: Path, beat: float | None) -> float:
+    """For how many seconds looks, none long after the one before, have found no other beat than this. One old beat says nothing: where the file
+    system or labsite stood still, nobody looked either, and the first look afterwards comes before the next beat."""
+    now, noted = _clock(state), _numbers(state_in(state / "silent"))
+    goes_on = noted.get("beat") == (beat or 0.0) and 0 <= now - noted.get("looked", 0.0) <= LOOKED_SECONDS
+    since = noted.get("since", now) if goes_on else now
+    with in_words("the silence of its launcher could not be noted"):
+        write_json(str(state / "silent"), {"beat": beat or 0.0, "since": since, "looked": now})
+    return now - since
 
 
 def _last_words(folder: Path) -> str:

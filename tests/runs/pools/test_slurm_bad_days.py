@@ -161,8 +161,14 @@ def test_a_node_that_fails_elsewhere_is_judged_by_its_silence_and_by_slurm(
     lab.said(order, "up")
     move_elsewhere(lab, order)
     assert lab.look(order).status == Status.RUNNING
-    os.kill(launcher(lab, order), signal.SIGSTOP)
     monkeypatch.setattr(scheduled, "FRESH_SECONDS", 1.5)
+    os.kill(launcher(lab, order), signal.SIGSTOP)
+    seen_as(lab, order, Status.UNKNOWN, "s; Slurm says RUNNING")
+    os.kill(launcher(lab, order), signal.SIGCONT)
+    seen_as(lab, order, Status.RUNNING)
+    assert jobs(cluster, order) == ["RUNNING"], "a while of silence ends nobody"
+    monkeypatch.setattr(scheduled, "STILL_SECONDS", 2.0)
+    os.kill(launcher(lab, order), signal.SIGSTOP)
     seen_as(lab, order, Status.UNKNOWN, "Slurm is asked to stop job")
     assert end_of(lab, order)[1] == "cancelled"  # Slurm wakes what it ends; not asked for here, so the run goes back to the queue
 
