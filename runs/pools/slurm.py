@@ -21,6 +21,7 @@ from runs.pools.scheduler import PREFIX, Launch, Placed
 CALL_SECONDS = 12.0  # of one command; a controller that is down keeps squeue waiting for longer
 SILENT_SECONDS = 3.0  # so long after a call without an answer nobody else is kept waiting
 LISTED_SECONDS = 0.5  # so long one answer of squeue serves every attempt
+ACCOUNTS_SECONDS = 300.0  # so long after a refusal the accounts are not asked again
 TIME_MARGIN_SECONDS = 120  # of Slurm's limit above ours, which it looks at every half minute
 MEMORY_MARGIN_BYTES = 64 << 20  # of the launcher beside the run
 PATHS = "/usr/local/bin:/usr/bin:/bin:/opt/slurm/bin"  # where its programs may be besides
@@ -155,7 +156,7 @@ class Slurm:
 
     def _remembered(self, name: str) -> Placed:
         """What the accounts know of a job that the controller has forgotten; without accounts, nothing."""
-        if _cluster() in _WITHOUT_ACCOUNTS:
+        if time.monotonic() < _WITHOUT_ACCOUNTS.get(_cluster(), 0.0):
             return Placed(Status.MISSING, "Slurm knows no such job")
         try:
             # Without a start it would show only what ended since midnight.
@@ -171,7 +172,8 @@ class Slurm:
         except NoAnswer as silent:
             return Placed(Status.UNKNOWN, silent.reason)
         except PoolError:
-            _WITHOUT_ACCOUNTS.add(_cluster())
+            # There may be none here for good, or this once: a run whose end they know is not to be lost for as long as we live.
+            _WITHOUT_ACCOUNTS[_cluster()] = time.monotonic() + ACCOUNTS_SECONDS
             said = ""
         jobs = [job for job in _read(said) if job.name == name and job.is_ours and _placed(job).status == Status.EXITED]
         # Accounts lag behind: a job that they show as living and the controller does not know is not said to be either.
@@ -214,7 +216,7 @@ class Slurm:
 
 
 _LISTED: dict[tuple[str, int], tuple[float, list[Job] | NoAnswer]] = {}
-_WITHOUT_ACCOUNTS: set[tuple[str, int]] = set()
+_WITHOUT_ACCOUNTS: dict[tuple[str, int], float] = {}
 
 
 def _cluster() -> tuple[str, int]:
