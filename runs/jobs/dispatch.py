@@ -164,9 +164,10 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
     try:
         place = place_of(attempt)
     except PoolError as error:
-        fail_start(
-            actor=actor, attempt=attempt, fence=fence, reason=f"The pool could not start it: {error.reason}."
-        )  # nobody was asked: nothing runs
+        # Whoever claimed it is the first to ask: nothing runs. Who was replaced may have asked before the key was revoked, or stand still with it
+        # in memory, and the name cannot be barred: then nothing is said, and the watch looks again.
+        if fence == FIRST_FENCE:
+            fail_start(actor=actor, attempt=attempt, fence=fence, reason=f"The pool could not start it: {error.reason}.")
         return
     if attempt.cancel_asked_at is not None:
         with suppress(PoolError):  # the watch asks again

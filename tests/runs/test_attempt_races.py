@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.commands import report
 from runs.commands.attempt import FIRST_FENCE, end_attempt, start_attempt
 from runs.jobs import dispatch as dispatching
+from runs.jobs import lease
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Order, PoolError, Status
@@ -33,6 +34,10 @@ SYSTEM = Actor.system(job_id="test")
 
 def refuses(self: LocalPool, order: Order) -> None:
     raise PoolError("table.csv could not be staged: no space left on the device")
+
+
+def unreachable(attempt: Attempt) -> LocalPool:
+    raise PoolError("the key of gpu-host was revoked; give the pool another secret")
 
 
 def test_a_start_that_was_given_up_is_not_made_by_one_who_still_stages_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +99,27 @@ def test_what_cannot_be_barred_is_not_said_to_have_failed(monkeypatch: pytest.Mo
             assert Run.objects.get(pk=run.pk).status == "starting", "nobody knows yet"
             assert EngineSlot.objects.count() == 1
     assert drive(laboratory, run).status == "succeeded"
+
+
+def test_one_who_was_replaced_may_still_start_it_where_the_pool_s_key_was_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stood still with the key in memory. Said to have failed, the program would run for nobody's money and in nobody's place."""
+    laboratory = make_laboratory(code=WAITS)
+    with laboratory.opened():
+        run = launch(laboratory)
+        attempt = Attempt.objects.select_related("pool__engine", "run").get(pk=start_attempt(actor=SYSTEM, run=run).pk)
+        replaced, late = place_of(attempt), order_of(attempt)
+        Watch.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        held = lease.take(attempt.pk, is_collecting=False)
+        assert held is not None
+        with monkeypatch.context() as revoked, lease.until_done(held):
+            revoked.setattr(dispatching, "place_of", unreachable)
+            dispatching.submit(SYSTEM, attempt, held.fence)
+        assert Run.objects.get(pk=run.pk).status == "starting", "nobody knows"
+        assert EngineSlot.objects.count() == 1
+        replaced.submit(late)
+    let_go(laboratory, run)
+    assert drive(laboratory, run).status == "succeeded"
+    settled(laboratory)
 
 
 @pytest.mark.parametrize("said", [-1e300, 3600])
