@@ -386,7 +386,7 @@ def test_by_api(laboratory: Laboratory, runs: dict[str, Run]) -> None:
     whole, rows = f"{base}/{made.json()['id']}", list[dict[str, Any]]()
     cursor: str | None = ""
     while cursor is not None:
-        page = client.get(f"{whole}/objects", {"cursor": cursor or "", "limit": 2}).json()
+        page = client.get(f"{whole}/objects", {"cursor": cursor or "", "limit": "2"}).json()
         rows, cursor = rows + page["items"], page["next"]
     with laboratory.opened():
         marks = WithdrawnObject.objects.values_list("kind", "object_id", "distance")
