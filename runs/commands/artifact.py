@@ -151,8 +151,7 @@ def _let_go(event: Draft, artifact: Artifact) -> tuple[Artifact, Blob | None]:
     _refuse_rested_on(artifact)
     event.change(artifact, removed_at=timezone.now())
     blob = lock_blob(artifact.blob_id)
-    others = Artifact.objects.filter(blob=blob, removed_at=None).exists() or KeptFile.objects.filter(sha256=blob.sha256).exists()
-    is_released = not others and release_blob(event, blob)
+    is_released = not KeptFile.objects.filter(sha256=blob.sha256).exists() and release_blob(event, blob)
     event.details |= {"path": artifact.path, "sha256": blob.sha256, "freed_bytes": blob.bytes if is_released else 0}
     return artifact, blob if is_released else None
 

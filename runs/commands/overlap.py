@@ -13,7 +13,7 @@ from runs.queries.verdict import State, verdict_of
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.commands.blob import StoredFile, keep_blobs
+from workspaces.commands.blob import StoredFile, keep_blobs, lock_blob, release_blob
 from workspaces.models import DatasetVersion
 from workspaces.verbs import Verb
 
@@ -53,7 +53,10 @@ def record_index(
         index.save(force_insert=True)
         event.created(index)
     else:
+        old = index.blob_id
         event.change(index, **values)
+        if old is not None:
+            release_blob(event, lock_blob(old))  # counted no more, unless it is the same; the file goes with the next tidying up
     event.about = version
     event.details |= {"records": records, "is_whole": not fault}  # no names of files: the record may travel farther than they
     return index

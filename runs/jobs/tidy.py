@@ -38,7 +38,7 @@ from workspaces.audit import Refusal
 from workspaces.commands.benchmark_copy import look_at_sources
 from workspaces.commands.blob import tidy_store
 from workspaces.commands.notification import forget_old
-from workspaces.commands.reconcile import recheck_files, reconcile_files
+from workspaces.commands.reconcile import free_unnamed, recheck_files, reconcile_files
 from workspaces.commands.recount import recount_if_due
 from workspaces.commands.upload import tidy_uploads
 from workspaces.models import Approval, Pool
@@ -108,13 +108,15 @@ def _ring_overlap(workspace_id: uuid.UUID) -> None:
 
 
 def tidy_files(actor: Actor, workspace_id: uuid.UUID) -> None:
-    """What no row names goes, and once a day each row's file is looked for. A store that does not answer keeps nothing else from being tidied; it is
-    asked again at the next turn."""
+    """What no row names goes. Once a day rows that nothing names go too, and each other row's file is looked for. A store that does not answer keeps
+    nothing else from being tidied; it is asked again at the next turn."""
     compared = f"reconciled-{workspace_id.hex}"
     try:
         tidy_store()
         recheck_files(actor)
         if cache.add(compared, 1, RECONCILE_SECONDS):
+            with suppress(Refusal):  # an archive keeps all, and what is named by now stays
+                free_unnamed(actor)
             reconcile_files(actor)
     except StoreAway as error:
         cache.delete(compared)

@@ -19,7 +19,8 @@ from workspaces import kept_query, scope, store
 from workspaces.audit import Draft, Refusal
 from workspaces.file_paths import BadPath, clean_path, shown_path
 from workspaces.hash_beside import HashBeside
-from workspaces.models import AgentFile, Blob, DatasetFile, DatasetPiece, Limit, Unit, Workspace
+from workspaces.models import Blob, Limit, Unit, Workspace
+from workspaces.queries.blob_use import is_named
 from workspaces.records import RecordCount, counter_for
 from workspaces.units import plural, size
 
@@ -203,11 +204,9 @@ def lock_blob(blob_id: uuid.UUID) -> Blob:
 
 
 def release_blob(event: Draft, blob: Blob) -> bool:
-    """Within a command, the row locked by `lock_blob`: let go of a file that nothing of the floor above names. It is counted no more once the
-    command has committed; then call `drop_file`. False where a dataset or an agent's code names it, so that it stays."""
-    if blob.removed_at is not None:
-        return False
-    if any(model.objects.filter(blob=blob).exists() for model in (DatasetFile, DatasetPiece, AgentFile)):
+    """Within a command, the row locked by `lock_blob`: let go of a file. It is counted no more once the command has committed; then call
+    `drop_file`, or leave that to the next tidying up. False where anything of either floor still names it, so that it stays."""
+    if blob.removed_at is not None or is_named(blob):
         return False
     event.change(blob, removed_at=timezone.now())
     return True

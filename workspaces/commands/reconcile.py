@@ -1,9 +1,10 @@
 """Do the stored files lie where their rows say, as long as they say? What is missing is put on record, and what is found again too. A file whose
 bytes are not those of its hash is as good as missing: it is never handed out.
 
-The other way round, files that no row names, is `tidy_store` (workspaces/commands/blob.py).
+The other way round, files that no row names, is `tidy_store` (workspaces/commands/blob.py); a row that nothing names is let go of here.
 """
 
+import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal, command
 from workspaces.damage import forget_damage, noted_damage
 from workspaces.models import Blob, Workspace
+from workspaces.queries.blob_use import unnamed
 from workspaces.store import store_of
-from workspaces.units import plural
+from workspaces.units import plural, size
 from workspaces.verbs import Verb
 
 AT_ONCE = 500  # rows of one command
@@ -100,3 +102,28 @@ def record_files(event: Draft, *, actor: Actor, missing: Collection[Blob], found
         "found": [row.sha256 for row in rows if not row.missing_at],
     }
     event.reason = f"{plural(len(missing), 'file is', 'files are')} missing or damaged, {plural(len(found), 'is', 'are')} there again."
+
+
+def free_unnamed(actor: Actor) -> int:
+    """Let go of the rows that nothing names: what was forgotten as something else took its place counts no more. Their files go with the next tidying
+    up. Refuses in an archive, which keeps all."""
+    keys = list(unnamed().values_list("pk", flat=True))
+    for start in range(0, len(keys), AT_ONCE):
+        _release(actor=actor, keys=keys[start : start + AT_ONCE])
+    return len(keys)
+
+
+@command(Verb.WORKSPACE_FILES_RECONCILED, needs=None, by_system=True)
+def _release(event: Draft, *, actor: Actor, keys: Collection[uuid.UUID]) -> None:
+    event.about = Workspace.objects.get(pk=scope.current_id())
+    # Locked first, then asked again: whoever names one of them meanwhile has locked it, and is done.
+    locked = [blob.pk for blob in Blob.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk")]
+    rows = list(unnamed().filter(pk__in=locked))
+    if not rows:
+        raise Refusal("Each of them is named by now.")
+    event.changing(*rows)
+    for row in rows:
+        row.removed_at = timezone.now()
+    Blob.objects.bulk_update(rows, ["removed_at"])
+    event.details["released"] = [row.sha256 for row in rows]
+    event.reason = f"{plural(len(rows), 'file', 'files')} that nothing names any more, {size(sum(row.bytes for row in rows))}."

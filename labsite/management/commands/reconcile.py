@@ -10,6 +10,7 @@ from workspaces import scope
 from workspaces.commands.blob import stray_files
 from workspaces.commands.reconcile import compare_files
 from workspaces.models import Workspace
+from workspaces.queries.blob_use import unnamed
 from workspaces.queries.workspace import find_workspace
 from workspaces.units import plural
 
@@ -38,15 +39,20 @@ def _compared(workspace: Workspace) -> dict[str, object]:
     with scope.open_workspace(workspace.pk):
         compared = compare_files()
         missing = sorted(blob.sha256 for blob in (*compared.missing, *compared.known))
-        return {"workspace": workspace.slug, "rows": compared.looked, "missing": missing, "strays": sorted(stray_files())}
+        free = sorted(unnamed().values_list("sha256", flat=True))
+        return {"workspace": workspace.slug, "rows": compared.looked, "missing": missing, "strays": sorted(stray_files()), "unnamed": free}
 
 
 def _sentence(one: dict[str, object]) -> str:
-    missing, strays = (list(map(str, names)) if isinstance(names, list) else [] for names in (one["missing"], one["strays"]))
+    missing, strays, free = (
+        list(map(str, names)) if isinstance(names, list) else [] for names in map(one.get, ("missing", "strays", "unnamed"))
+    )
     lines = [f"{one['workspace']}: {one['rows']} rows — {'every file is there' if not missing else 'FILES ARE MISSING'}"]
     lines += [f"  missing: {sha256}" for sha256 in missing[:SHOWN]]
     if strays:
         lines.append(f"  {plural(len(strays), 'file has', 'files have')} no row; the next tidying up removes what is older than a day")
+    if free:
+        lines.append(f"  {plural(len(free), 'file is', 'files are')} named by nothing; the nightly look lets go of them")
     return "\n".join(lines)
 
 
