@@ -51,6 +51,12 @@ def may_move(before: RunStatus, after: RunStatus) -> bool:
     return after in MOVES[before]
 
 
+def can_be_cancelled(status: RunStatus, newest: AttemptStatus | None) -> bool:
+    """Is there anything left to cancel of a run whose newest attempt has that status (None: it has none)? Of one that ended by itself only what it
+    left is being collected. One that was lost or interrupted may be started again, which a cancel forestalls."""
+    return status in WAITING or (status in ACTIVE and status != R.CANCELLING and newest != AttemptStatus.ENDED)
+
+
 def end_of(*, exit_code: int | None, reason: str, said_done: bool, wants_done: bool) -> tuple[RunStatus, str]:
     """Terminal status and reason code of a run whose last attempt ended.
 

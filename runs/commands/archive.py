@@ -11,7 +11,7 @@ from django.utils import timezone
 from runs import queue
 from runs.commands.cancel_many import cancel_waiting, tell_cancelled
 from runs.commands.move import move
-from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
+from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus, can_be_cancelled
 from runs.models import Attempt, Run, Sweep
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission
@@ -76,14 +76,15 @@ def _stop_sweeps(event: Draft) -> int:
 
 
 def _cancel_running(event: Draft) -> int:
-    """Ask for the end of whatever has a program that lives; what only waits for its files to be collected ends by itself."""
+    """Ask for the end of whatever can be cancelled; what only waits for its files to be collected ends by itself."""
     count = 0
-    for run in _locked(status__in=sorted(ACTIVE - {RunStatus.CANCELLING})):
+    for run in _locked(status__in=sorted(ACTIVE)):
         newest = Attempt.objects.select_for_update(no_key=True).filter(run=run).order_by("-number").first()
-        if newest is None or AttemptStatus(newest.status) not in OPEN_ATTEMPTS:
+        if not can_be_cancelled(RunStatus(run.status), AttemptStatus(newest.status) if newest else None):
             continue
         move(event, run, RunStatus.CANCELLING, reason=STOPPED)
-        event.change(newest, cancel_asked_at=timezone.now())
+        if newest is not None and newest.status in OPEN_ATTEMPTS:
+            event.change(newest, cancel_asked_at=timezone.now())
         count += 1
     if count:
         queue.ring("watch_attempts", subject=scope.current_id())

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from runs import queue
 from runs.commands.run import end
-from runs.lifecycle import OPEN_ATTEMPTS, WAITING, RunStatus, may_move
+from runs.lifecycle import OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus, can_be_cancelled, may_move
 from runs.models import Attempt, QueueItem, Run
 from runs.queries.cancelling import MOST, never_started
 from workspaces import scope
@@ -101,10 +101,11 @@ def _locked(keys: Sequence[uuid.UUID]) -> list[Run]:
 
 def _cancel(event: Draft, actor: Actor, runs: list[Run], reason: str) -> Cancelled:
     reason = reason.strip()[:1000]
-    attempts = list(Attempt.objects.select_for_update(no_key=True).filter(run__in=runs, status__in=sorted(OPEN_ATTEMPTS)).order_by("pk"))
-    open_runs = {attempt.run_id for attempt in attempts}
+    active = [run for run in runs if run.is_active]
+    attempts = list(Attempt.objects.select_for_update(no_key=True).filter(run__in=active).order_by("number"))
+    newest = {attempt.run_id: AttemptStatus(attempt.status) for attempt in attempts}
     waiting = [run for run in runs if run.status in WAITING]
-    working = [run for run in runs if run.is_active and run.status != RunStatus.CANCELLING and run.pk in open_runs]
+    working = [run for run in active if can_be_cancelled(RunStatus(run.status), newest.get(run.pk))]
     chosen = waiting + working
     if not chosen:
         raise Refusal(
@@ -117,7 +118,7 @@ def _cancel(event: Draft, actor: Actor, runs: list[Run], reason: str) -> Cancell
     cancel_waiting(event, waiting, reason, "cancelled")
     _mark(event, working, reason)
     working_keys = {run.pk for run in working}
-    _ask_to_stop(event, [attempt for attempt in attempts if attempt.run_id in working_keys])
+    _ask_to_stop(event, [one for one in attempts if one.run_id in working_keys and one.status in OPEN_ATTEMPTS])
     tell_cancelled(actor, chosen, reason)
     queue.ring("watch_attempts", subject=scope.current_id())
     return Cancelled(len(waiting), len(working), len(runs) - len(chosen))

@@ -6,7 +6,7 @@ from runs import queue
 from runs.commands.failure import NOTHING_SAID, Evidence, file_failure
 from runs.commands.move import move
 from runs.commands.notification import tell_run_ended, tell_run_overran
-from runs.lifecycle import OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus
+from runs.lifecycle import OPEN_ATTEMPTS, WAITING, AttemptStatus, RunStatus, can_be_cancelled
 from runs.models import Attempt, QueueItem, Run
 from workspaces import kept_query, ledger, scope
 from workspaces.access import Actor, Kind, Permission, Rights
@@ -74,8 +74,8 @@ def _why_not(run: Run) -> str:
         return f"{run.name} has ended already: {run.get_status_display()}."
     if run.status == RunStatus.CANCELLING:
         return f"{run.name} is being cancelled already."
-    newest = Attempt.objects.filter(run=run).order_by("-number").first() if run.is_active else None
-    if newest is not None and newest.status == AttemptStatus.ENDED:
+    newest = Attempt.objects.filter(run=run).order_by("-number").values_list("status", flat=True).first() if run.is_active else None
+    if not can_be_cancelled(RunStatus(run.status), AttemptStatus(newest) if newest else None):
         return f"The program of {run.name} has ended; what it left is being collected. There is nothing left to cancel."
     return ""
 

@@ -3,9 +3,10 @@
 import uuid
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
-from runs.lifecycle import TERMINAL, WAITING, RunStatus
+from runs.lifecycle import TERMINAL, WAITING, AttemptStatus, RunStatus, can_be_cancelled
 from runs.models import Attempt, Run
 from workspaces import ids
 from workspaces.access import Actor, Kind, Permission, Rights
@@ -57,15 +58,26 @@ def never_started() -> QuerySet[Run]:
     return Run.objects.filter(status=RunStatus.CANCELLING).exclude(pk__in=Attempt.objects.values("run"))
 
 
+def cancellable(chosen: QuerySet[Run]) -> QuerySet[Run]:
+    """Of these runs those of which there is something left to cancel."""
+    attempts = Attempt.objects.filter(run=OuterRef("pk")).order_by("-number").values("status")[:1]
+    pairs = Q()
+    for status in RunStatus:
+        pairs |= Q(
+            status=status, newest_attempt__in=[newest or "" for newest in (None, *AttemptStatus) if can_be_cancelled(status, newest)]
+        )
+    live = chosen.exclude(status__in=[*sorted(TERMINAL), RunStatus.CANCELLING])
+    return live.annotate(newest_attempt=Coalesce(Subquery(attempts), Value(""))).filter(pairs)
+
+
 def cancel_plan(chosen: QuerySet[Run], actor: Actor, rights: Rights) -> Plan:
-    ending = [*sorted(TERMINAL), RunStatus.CANCELLING]
-    live = chosen.exclude(status__in=ending)
+    live = cancellable(chosen)
     may_any = rights.allows(Permission.MANAGE_QUEUE, Kind.RUN)
     own = live if may_any else live.filter(requested_by=actor.user)
     total, count = live.count(), own.count()
     shown = ("name", "number", "status", "reserved_gpu_ms", "requested_by__username", "requested_by__display_name")
     runs = list(own.select_related("requested_by").only(*shown).order_by("number")[:MOST])
-    return Plan(runs=runs, more=count - len(runs), others=total - count, ended=chosen.filter(status__in=ending).count())
+    return Plan(runs=runs, more=count - len(runs), others=total - count, ended=chosen.count() - total)
 
 
 def key_of(text: str) -> uuid.UUID:
