@@ -63,7 +63,7 @@ class ArenaOut(Schema):
     next: str | None
 
 
-class StepOut(Schema):
+class BestOut(Schema):
     """A score that was better than all before it; `by` is null for the first."""
 
     evaluation_id: str
@@ -84,7 +84,7 @@ class CourseOut(Schema):
     benchmark_id: str
     contract_version: int | None
     metric: str | None
-    items: list[StepOut]
+    items: list[BestOut]
     count: int
 
 
