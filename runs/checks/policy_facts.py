@@ -28,6 +28,7 @@ from runs.queries.policy_use import acted
 from runs.queries.ranking import FINITE, best_first
 from runs.queries.scoreboard import scores_under
 from runs.queries.site_rules import site_facts
+from runs.queries.suspension import suspended
 from workspaces import ids, scope
 from workspaces.accounts import window_at
 from workspaces.audit import Refusal
@@ -226,9 +227,9 @@ def _inputs(policy: Policy, cause: Cause) -> tuple[list[dict[str, str]], list[di
             datasets += windows
             missing += [] if windows else [f"{entry['windows_of']} has no window yet."]
         elif "promoted" in entry:
-            standing = _promoted(entry["promoted"])
+            standing, lacking = _promoted(entry["promoted"])
             artifacts += standing
-            missing += [f"Nothing is promoted as {entry['promoted']} yet."] if entry.get("required", False) and not standing else []
+            missing += [lacking] if entry.get("required", False) and lacking else []
         else:
             made = _made_by(cause, entry["made_by_cause"])[: entry.get("best", MOST_ARTIFACTS)]
             artifacts += made
@@ -258,9 +259,14 @@ def _standing(rows: "QuerySet[DatasetVersion]") -> list[DatasetVersion]:
     return [row for row in found if row.pk not in gone]
 
 
-def _promoted(name: str) -> list[Artifact]:
+def _promoted(name: str) -> tuple[list[Artifact], str]:
+    """What stands under a name, or why a policy cannot read it, in a sentence: nobody rests on what is suspended, and a policy asks nobody."""
     rows = Artifact.objects.filter(promotions__name=ids.same_name(name), promotions__status="promoted", deleted_at=None)
-    return list(rows[:1])
+    standing = list(rows[:1])
+    why = suspended([row.pk for row in standing])
+    if not standing:
+        return [], f"Nothing is promoted as {name} yet."
+    return ([], f"{name} is suspended: {why[standing[0].pk]}") if why else (standing, "")
 
 
 def _made_by(cause: Cause, kind: str) -> list[Artifact]:
