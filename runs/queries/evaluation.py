@@ -17,7 +17,8 @@ from workspaces.queries.withdrawal import standing_on
 HISTORY = 20  # evaluations of one page of the history
 OTHERS = 20  # other metrics that are shown of the same run
 OUTPUTS = 20
-_CONTRACT = ("version", "metric", "unit", "direction", "holdout_id", "benchmark_id", "content_hash", "accepts_no_isolation_reason")
+_HOLDOUT = ("holdout_id", "content", "accepts_no_isolation_reason")
+_CONTRACT = ("version", "metric", "unit", "direction", "benchmark_id", "content_hash", *_HOLDOUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,9 @@ def score_launch(text: str) -> Scoring:
     if result is None:
         gaps.append("The run left nothing that could be scored.")
     if holdout is None:
-        gaps.append("The contract names no holdout; choose what it is measured on.")
+        is_away = contract is not None and contract.names_holdout
+        words = "The contract's holdout is not in this workspace" if is_away else "The contract names no holdout"
+        gaps.append(f"{words}; choose what it is measured on.")
     fields = [
         ("benchmark", run.benchmark.slug),
         ("agent", agents[0].slug if agents else ""),

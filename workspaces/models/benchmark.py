@@ -135,6 +135,11 @@ class Contract(Owned):
         return [(name, str(self.content[name])) for name in names if self.content.get(name) and getattr(self, f"{name}_id") is None]
 
     @property
+    def names_holdout(self) -> bool:
+        """Also where a frozen copy names one that this workspace has no version of."""
+        return self.holdout_id is not None or bool(self.content.get("holdout"))
+
+    @property
     def tie_words(self) -> str:
         """What becomes of equal scores, in a sentence."""
         return TIE_WORDS[self.tie_rule]
