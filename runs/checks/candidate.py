@@ -10,6 +10,7 @@ from django.db.models import F, Q, QuerySet
 from runs.models import Artifact, Evaluation, Promotion, Run
 from runs.queries.lineage import Lineage, Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.on_holdout import read_holdout
 from runs.queries.standing import standing as scores_that_stand
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
@@ -94,11 +95,25 @@ def _benchmark(artifact: Artifact, standing: Promotion | None) -> Benchmark:
 
 def newest_score(artifact: Artifact, contract: Contract | None) -> Evaluation | None:
     """The newest score of it under the contract that rests on nothing withdrawn: not the best of several, which whoever repeats a measurement
-    could choose. What an evaluating run has measured of it goes before what its maker reported."""
+    could choose. What was measured on the holdout goes before all other (`is_on_holdout`), what an evaluating run has measured before
+    what its maker reported."""
     if contract is None:
         return None
     rows = _measured(artifact).filter(benchmark=contract.benchmark_id, contract=contract, metric=contract.metric)
-    return rows.select_related("run", "contract").order_by(F("subject_artifact").asc(nulls_last=True), "-created_at", "-pk").first()
+    rows = rows.annotate(is_on_holdout=read_holdout()).select_related("run", "contract")
+    return rows.order_by("-is_on_holdout", F("subject_artifact").asc(nulls_last=True), "-created_at", "-pk").first()
+
+
+def beside_holdout(score: Evaluation, contract: Contract) -> str:
+    """Why a score of `newest_score` says nothing of the contract's holdout, in a sentence; empty where it does, or there is none."""
+    if not contract.names_holdout or getattr(score, "is_on_holdout"):
+        return ""
+    if contract.holdout is None:
+        return f"The holdout of contract {contract.version} is not in this workspace, so nothing here is measured on it."
+    named = f"{contract.holdout.dataset.slug}@{contract.holdout.number}"
+    if score.subject_artifact_id is None:
+        return f"{score.run.name} reported it itself, and contract {contract.version} measures on {named}; launch an evaluation that reads both."
+    return f"{score.run.name} did not read {named}, on which contract {contract.version} measures; launch an evaluation that reads both."
 
 
 def _measured(artifact: Artifact) -> "QuerySet[Evaluation]":

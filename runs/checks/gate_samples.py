@@ -9,7 +9,7 @@ from typing import Any
 
 from runs import paired
 from runs.calibration import expected_calibration_error
-from runs.checks.candidate import Candidate, newest_score
+from runs.checks.candidate import Candidate, beside_holdout, newest_score
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Evaluation, Run
 from runs.policy.measured import BINS, key_of
@@ -80,6 +80,8 @@ def _unfit(score: Evaluation | None, whose: str, contract: Contract) -> str:
         return f"{whose} has no score under contract {contract.version} of {contract.benchmark.name}; have it measured."
     if score.subject_artifact_id is None:
         return f"{whose} was measured by nothing but the run that made it."
+    if beside := beside_holdout(score, contract):
+        return f"{whose} was not measured on the holdout. {beside}"
     if score.samples_artifact is None or score.samples_artifact.removed_at is not None:
         return f"{whose} was measured without results for each sample that are kept."
     return ""

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from runs.checks.candidate import Candidate, Place
+from runs.checks.candidate import Candidate, Place, beside_holdout
 from runs.eligibility import Fact, Link, Verdict
 from runs.models import Evaluation
 from runs.queries.ranking import FINITE
@@ -30,6 +30,9 @@ def has_score(candidate: Candidate) -> Fact:
     if not math.isfinite(score.value):
         words = f"{score.run.name} measured {score.value}, which is no number that ranks."
         return Fact("score", "Measured", Verdict.FAIL, observed, required, words, evidence)
+    beside = beside_holdout(score, contract)
+    if beside:
+        return Fact("score", "Measured", Verdict.UNKNOWN, observed, f"{required}, on its holdout", beside, evidence)
     by = "reported by the run that made it" if score.run_id == candidate.artifact.run_id else f"measured by {score.run.name}"
     samples = f", {score.samples:,} samples" if score.samples else ""
     words = f"Under contract {contract.version} of {candidate.benchmark.name}, {by}{samples}."
@@ -59,6 +62,11 @@ def no_step_back(candidate: Candidate) -> Fact:
     if other is None or not math.isfinite(other.value):
         words = f"What stands has no score under contract {contract.version}; have it measured too, or withdraw it."
         return Fact("comparison", name, Verdict.UNKNOWN, "not comparable", required, words, evidence)
+    for whose, measured in (("It", mine), ("What stands", other)):
+        beside = beside_holdout(measured, contract)
+        if beside:
+            words = f"{whose} was not measured on the holdout. {beside}"
+            return Fact("comparison", name, Verdict.UNKNOWN, "not comparable", required, words, evidence)
     return _compared(name, required, contract, mine, other, evidence)
 
 

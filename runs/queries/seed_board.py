@@ -78,6 +78,7 @@ class SeedRow:
     telling: frozenset[str] = frozenset()  # parameters in which rows of its version on the page differ
     measured: tuple[uuid.UUID, ...] = ()  # artifacts that its scores were measured of
     makers: tuple[uuid.UUID, ...] = ()  # runs that reported its other scores of themselves
+    scores: tuple[uuid.UUID, ...] = ()  # that count in it
 
     @property
     def words(self) -> str:
@@ -238,4 +239,5 @@ def _row(row: Placed, part: dict[str, Any], over: str, version: AgentVersion, ot
         others=others,
         measured=tuple(part["measured"]),
         makers=tuple(part["makers"]),
+        scores=tuple(part["keys"]),
     )

@@ -9,9 +9,11 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from runs.admission import EVALUATE
 from runs.charts import Intervals, intervals
 from runs.queries.contract_check import checked
 from runs.queries.contract_facts import moment_of
+from runs.queries.on_holdout import on_holdout
 from runs.queries.quota import Quota, quota_of
 from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.unscored import UnscoredRun
@@ -256,18 +258,10 @@ def _answer(board: Scoreboard) -> str:
 def _checks(board: Scoreboard) -> list[dict[str, str]]:
     """What speaks for and against the order of the first two."""
     assert board.contract is not None
-    holdout, leader = board.contract.holdout, board.leader
+    leader = board.leader
     times = seeds_lead(board) if board.over_seeds else board.lead_in_errors
     return [
-        {
-            "name": "Measured on a frozen holdout",
-            "verdict": "yes" if holdout else "unknown",
-            "observed": f"version {holdout.number}" if holdout else "none named",
-            "required": "",
-            "line": holdout.dataset.name
-            if holdout
-            else "The contract names no holdout, so nothing says that the runs had not seen the data.",
-        },
+        _measured_on(board, board.contract),
         {
             "name": "The lead is larger than chance",
             "verdict": "unknown" if times is None else "yes" if times >= 2 else "no",
@@ -283,6 +277,27 @@ def _checks(board: Scoreboard) -> list[dict[str, str]]:
             "line": board.contract.accepts_no_isolation_reason or "A run without isolation can read what else lies on its machine.",
         },
     ]
+
+
+def _measured_on(board: Scoreboard, contract: Contract) -> dict[str, str]:
+    """Whether who leads was measured on the contract's holdout: over seeds each of the scores that make the row."""
+    holdout, leader = contract.holdout, board.leader
+    row = board.over_seeds.leader if board.over_seeds else None
+    scores = row.scores if row is not None else (leader.evaluation.pk,) if leader is not None else ()
+    if holdout is None:
+        verdict, observed = "unknown", "not here" if contract.names_holdout else "none named"
+        what = "The contract's holdout is not in this workspace" if contract.names_holdout else "The contract names no holdout"
+        line = f"{what}, so nothing says that the runs had not seen the data."
+    else:
+        others = len(scores) - len(on_holdout(scores)) if scores else 0
+        verdict, observed = "no" if others else "yes" if scores else "unknown", f"version {holdout.number}"
+        line = holdout.dataset.name if scores else "Who leads is told on the first page."
+        if others and leader is not None:
+            is_own = leader.evaluation.run.kind != EVALUATE
+            line = f"{leader.evaluation.run.name} {'reported its score itself' if is_own else f'did not read {holdout.label}'}."
+        elif others:
+            line = f"Of the scores that lead {others:,} of {len(scores):,} come from runs that did not evaluate on {holdout.label}."
+    return {"name": "Measured on a frozen holdout", "verdict": verdict, "observed": observed, "required": "", "line": line}
 
 
 def _error_words(leader: Score | None, times: float | None) -> str:

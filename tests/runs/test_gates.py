@@ -79,10 +79,10 @@ def laboratory() -> Laboratory:
     return made
 
 
-def judged(laboratory: Laboratory, *models: Artifact, rows: list[Row], **more: Any) -> Evaluation:
+def judged(laboratory: Laboratory, *models: Artifact, rows: list[Row], on: str = "unseen", **more: Any) -> Evaluation:
     with laboratory.opened():
         keys = tuple(model.pk.hex for model in models)
-        run = launch(laboratory, agent="judge", gpu_ms=HOUR, datasets=("unseen",), artifacts=keys, parameters={"rows": rows, **more})
+        run = launch(laboratory, agent="judge", gpu_ms=HOUR, datasets=(on,), artifacts=keys, parameters={"rows": rows, **more})
     ended = drive(laboratory, run)
     assert ended.status == "succeeded", ended.reason
     with laboratory.opened():
@@ -92,6 +92,8 @@ def judged(laboratory: Laboratory, *models: Artifact, rows: list[Row], **more: A
 def made_champion(laboratory: Laboratory) -> Artifact:
     with laboratory.opened():
         model = make_candidate(laboratory, content=b"the champion")
+    judged(laboratory, model, rows=[(0.5, 0.5)])  # what it reports of itself is no measurement on the holdout
+    with laboratory.opened():
         _, asked = propose(laboratory.owner, model)
         decide_approval(actor=approver(laboratory), approval=asked, approves=True, seen_hash=asked.content_hash)
     return model
@@ -153,8 +155,8 @@ def test_a_set_that_was_frozen_after_the_training_was_asked_for_gains_nothing(la
             actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", holdout=later,
             accepts_no_isolation_reason="a test",
         )  # fmt: skip
-    judged(laboratory, champion, rows=[(0.0, 0.5)] * 20)
-    better = judged(laboratory, candidate, rows=[(1.0, 1.0)] * 20)
+    judged(laboratory, champion, rows=[(0.0, 0.5)] * 20, on="chosen-later")
+    better = judged(laboratory, candidate, rows=[(1.0, 1.0)] * 20, on="chosen-later")
     _, said = asked_of(laboratory, better, HOLDOUT, GAIN)
     assert said["no_holdout_regression"][0] == "pass"
     verdict, words = said["calibrated_disagreement_gain"]
@@ -306,9 +308,12 @@ def test_a_gate_that_shuts_before_the_reviewer_decides_makes_the_request_void(la
 
 def test_what_is_measured_anew_is_asked_no_more_and_the_policy_puts_it_forward_again_by_the_new_score(laboratory: Laboratory) -> None:
     with laboratory.opened():
+        another = make_candidate(laboratory, content=b"another")
+    judged(laboratory, another, rows=[(0.5, 0.5)])
+    with laboratory.opened():
         approved(laboratory, promotes({"check": "reviewer_approval"}), slug="put-forward")
         candidate = make_candidate(laboratory)
-        other, asked_other = propose(laboratory.owner, make_candidate(laboratory, content=b"another"), "other")
+        other, asked_other = propose(laboratory.owner, another, "other")
     judged(laboratory, candidate, rows=[(1.0, 0.5)] * 4)
     bell(laboratory)
     with laboratory.opened():
