@@ -27,10 +27,11 @@ from runs.export_verify import FORMAT, VERSION
 from runs.jobs.alone import alone
 from runs.jobs.job import job
 from runs.models import Export
+from runs.queries.closed_words import RESTRICTED, closed_by
 from runs.queries.egress import runs_that_read
 from runs.queries.export_files import carried, left_out
 from runs.queries.export_list import PROGRESS_SECONDS, folder_of, progress_key
-from runs.queries.export_tables import CLOSED, LEFT_OUT, tables
+from runs.queries.export_tables import LEFT_OUT, tables
 from runs.queries.lineage_whole import whole_document
 from runs.queue import ring
 from workspaces import checkpoint, scope, store
@@ -106,11 +107,11 @@ def tidy_exports(actor: Actor) -> None:
 def _written(export: Export, written: ExportFolder) -> tuple[int, str, dict[str, Any]]:
     workspace = Workspace.objects.get(pk=scope.current_id())
     with one_instant():
-        closed_runs = runs_that_read(CLOSED)
-        found = tables(closed_runs)
+        closed_runs = runs_that_read(RESTRICTED)
+        found = tables(closed_by(closed_runs))
         for place, table in enumerate(found, start=1):
             _tell(export, place, len(found), table.name)
-            written.rows(f"tables/{table.name}.jsonl", table.lines(closed_runs), table=table.model._meta.label, columns=table.types())
+            written.rows(f"tables/{table.name}.jsonl", table.lines(), table=table.model._meta.label, columns=table.types())
         written.pieces("prov.json", whole_document())
         blobs = carried(export.files, closed_runs).values("sha256", "bytes")
         listed = written.rows("blobs.jsonl", blobs.iterator(chunk_size=1000))

@@ -109,7 +109,8 @@ class MemoryEntry(Owned):
 
     @property
     def label(self) -> str:
-        return self.title
+        """How the record names it, for ever: never in its own words, which a run may have written."""
+        return f"{self.get_kind_display()} in memory, revision {self.revision}"
 
 
 class MemoryEvidence(Owned):
@@ -176,4 +177,4 @@ class MemoryRead(Owned):
 
     @property
     def label(self) -> str:
-        return f"{self.entry.title}, read at {self.trust}"
+        return f"{self.entry.label}, read at {self.trust}"

@@ -86,7 +86,7 @@ def left_out(files: str, closed_runs: Collection[uuid.UUID]) -> list[dict[str, A
     if Egress.INTERNAL not in CLASSES[files]:
         found.append({"what": "content of artifacts", "why": "not asked for"})
     if closed_runs:
-        what = "content and metadata of artifacts, lines, last words, failures, and details of events of runs"
+        what = "content and metadata of artifacts, lines, last words, failures, memory, what policies knew of it, and details of events of runs"
         found.append({"what": what, "runs": len(closed_runs), "why": "something restricted was read"})
     return found
 

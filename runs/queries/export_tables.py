@@ -4,21 +4,22 @@ Default is to take along, so that nothing is lost in silence; a rule test holds 
 column is decided on before it can leave.
 """
 
-import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import BooleanField, Case, Field, Model, Q, QuerySet, When
 
-from runs.queries.export_details import groups_of, tells_of, tells_what_stays
+from runs.queries.closed_words import Closed
+from runs.queries.export_closed import CLOSED_COLUMNS, CLOSED_ROWS
+from runs.queries.export_details import tells_what_stays
 from workspaces import scope
-from workspaces.models import AuditEvent, Dataset, Engine, Membership, Pool, Row, User, Workspace
+from workspaces.models import AuditEvent, Engine, Membership, Pool, Row, User, Workspace
 
 AT_ONCE = 1000  # rows that the server-side cursor hands over
-CLOSED = Dataset.Egress.RESTRICTED
 
 LEFT_OUT: dict[str, str] = {
     "runs.Export": "what was exported before says nothing about the workspace; the record has it",
@@ -70,22 +71,26 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One file of the export. `closed` are columns that are emptied in rows of runs that have read something restricted."""
+    """One file of the export. `closed` are columns that are emptied in the rows that `which` tells."""
 
     name: str
     model: type[Model]
     columns: tuple[str, ...]
     rows: "Callable[[], QuerySet[Any]]"
     order: tuple[str, ...] = ("pk",)
-    run: str = ""  # look-up to the run, where `closed` is not empty
+    which: "Callable[[], Q] | None" = None
     closed: tuple[str, ...] = ()
 
-    def lines(self, closed_runs: Collection[uuid.UUID]) -> Iterator[dict[str, Any]]:
+    def lines(self) -> Iterator[dict[str, Any]]:
         """Rows in a fixed order through a server-side cursor; to be called inside a transaction."""
-        run = (self.run,) if self.closed else ()
-        for values in self.rows().order_by(*self.order).values_list(*self.columns, *run).iterator(chunk_size=AT_ONCE):
-            line = dict(zip(self.columns, values, strict=False))
-            if self.closed and values[-1] in closed_runs:
+        rows = self.rows().order_by(*self.order)
+        names = self.columns
+        if self.which is not None:
+            rows = rows.annotate(is_withheld=Case(When(self.which(), then=True), default=False, output_field=BooleanField()))
+            names = (*names, "is_withheld")
+        for values in rows.values_list(*names).iterator(chunk_size=AT_ONCE):
+            line = dict(zip(names, values, strict=True))
+            if line.pop("is_withheld", False):
                 line |= dict.fromkeys(self.closed)
             yield line
 
@@ -94,8 +99,8 @@ class Table:
         return [[name, kind_of(self.model, name)] for name in self.columns]
 
 
-def tables(closed_runs: Collection[uuid.UUID]) -> list[Table]:
-    """Every file of rows of the open workspace's export. `closed_runs` have read something restricted (runs.queries.egress)."""
+def tables(closed: Closed) -> list[Table]:
+    """Every file of rows of the open workspace's export. `closed`: what was found to hold words of closed runs."""
     found = [
         Table("workspace", Workspace, _columns(Workspace), lambda: Workspace.objects.filter(pk=scope.current_id())),
         Table("people", User, SITE_COLUMNS["workspaces.User"], _people),
@@ -106,12 +111,10 @@ def tables(closed_runs: Collection[uuid.UUID]) -> list[Table]:
         label = model._meta.label
         if label not in LEFT_OUT:
             order = ORDERS.get(label, ("pk",))
-            run, closed = CLOSED_COLUMNS.get(label, ("", ()))
-            found.append(Table(name_of(model), model, _columns(model), _rows_of(model, closed_runs), order, run, closed))
+            which, emptied = CLOSED_COLUMNS.get(label, (None, ()))
+            rows = _rows_of(model, closed)
+            found.append(Table(name_of(model), model, _columns(model), rows, order, partial(which, closed) if which else None, emptied))
     return found
-
-
-CLOSED_COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {"runs.Run": ("pk", ("reason",)), "runs.Artifact": ("run_id", ("metadata",))}
 
 
 def owned_models() -> list[type[Row]]:
@@ -145,26 +148,15 @@ def _columns(model: type[Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields if field.attname not in without)
 
 
-def _rows_of(model: type[Row], closed_runs: Collection[uuid.UUID]) -> "Callable[[], QuerySet[Any]]":
-    """What of the table travels: of something restricted neither names of files nor what runs said about it."""
+def _rows_of(model: type[Row], closed: Closed) -> "Callable[[], QuerySet[Any]]":
+    """What of the table travels."""
 
     def rows() -> "QuerySet[Any]":
-        everything: QuerySet[Any] = model.objects.all()
-        match model._meta.label:
-            case "workspaces.DatasetFile":
-                return everything.exclude(version__dataset__egress=CLOSED)
-            case "workspaces.DatasetPiece":
-                return everything.exclude(dataset__egress=CLOSED)
-            case "runs.RunLine":
-                return everything.exclude(attempt__run__in=closed_runs)
-            case "runs.Failure" | "runs.UndeclaredInput":
-                return everything.exclude(run__in=closed_runs)
-            case "runs.FailureGroup":
-                return everything.exclude(pk__in=groups_of(closed_runs))
-            case "workspaces.EventPayload":
-                return everything.exclude(tells_what_stays(WITHOUT)).exclude(tells_of(closed_runs))
-            case _:
-                return everything
+        found: QuerySet[Any] = model.objects.all()
+        if model._meta.label == "workspaces.EventPayload":
+            found = found.exclude(tells_what_stays(WITHOUT))
+        which = CLOSED_ROWS.get(model._meta.label)
+        return found.exclude(which(closed)) if which else found
 
     return rows
 

@@ -24,6 +24,7 @@ from runs.export_verify import Fault, check
 from runs.jobs import export as job
 from runs.jobs.export import make_export, tidy_exports, write
 from runs.models import Evaluation, Export, Run
+from runs.queries.closed_words import Closed
 from runs.queries.export_list import folder_of
 from runs.queries.export_tables import tables
 from runs.queries.lineage import Node, Way, walk
@@ -356,8 +357,8 @@ def test_it_expires_and_its_folder_goes(laboratory: Laboratory) -> None:
 def test_a_row_is_written_within_bounded_memory(laboratory: Laboratory) -> None:
     """Rows come through a server-side cursor, never all at once."""
     with laboratory.opened(), one_instant():
-        table = next(table for table in tables(()) if table.name == "audit_events")
-        lines = table.lines(())
+        table = next(table for table in tables(Closed()) if table.name == "audit_events")
+        lines = table.lines()
         next(lines)
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_cursors WHERE name LIKE '_django%%'")
