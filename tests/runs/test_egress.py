@@ -50,6 +50,7 @@ open("../outputs/games.csv", "w").write("a\\n" + said + "\\n")
 with open("../events.jsonl", "a") as lines:
     lines.write(json.dumps({"type": "note", "text": said + " in a note"}) + "\\n")
     lines.write(json.dumps({"type": "artifact", "path": "copy.txt", "name": "copy", "kind": "file", "metadata": {"row": said}}) + "\\n")
+    lines.write(json.dumps({"type": "memory_write", "collection": "lessons", "kind": "finding", "body": said + " learnt"}) + "\\n")
     lines.write(json.dumps({"type": "dataset", "name": "grown", "path": "games.csv", "records": 1}) + "\\n")
 print(said + " in the log")
 print(said + " last words", file=sys.stderr)
