@@ -2,6 +2,7 @@
 
 from runs.checks.candidate import Candidate
 from runs.checks.gate_chain import MOST_DATASETS, MOST_RUNS, licence_of, runs_in, undeclared_by, versions_in
+from runs.checks.held_out import doubts_of
 from runs.eligibility import NAMED, Fact, Link, Verdict, linked
 from runs.models import Run, RunInput
 from runs.queries.egress import strictest_of
@@ -91,24 +92,28 @@ def _lost(reached: Lineage) -> Fact | None:
 
 
 def nothing_held_out(candidate: Candidate) -> Fact:
-    """Is all data that it was made of, however far back, checked against the holdouts here and clean, or called so by a person?"""
+    """Is all data that it was made of, however far back, checked against the holdouts here and clean, or called so by a person? What runs read as
+    an artifact counts too, where it is a holdout's or was made of one."""
     name, required = "Trained on no holdout", "each version clean"
     reached = candidate.made_of
     versions = DatasetVersion.objects.filter(pk__in=reached.of(NodeKind.DATASET_VERSION)).exclude(role=DatasetVersion.Role.HOLDOUT)
     rows = list(versions.select_related("dataset").order_by("dataset__slug", "number"))
     if not reached.is_whole:
         return Fact("overlap", name, Verdict.UNKNOWN, "too much", required, TOO_MUCH)
-    if not rows:
+    doubts = doubts_of(reached, itself=[candidate.artifact.pk])
+    if not rows and not doubts:
         return Fact("overlap", name, Verdict.PASS, "no dataset", required, "It was made of no dataset.")
     verdicts = verdicts_of(rows)
     bad = [row for row in rows if not verdicts[row.pk].is_promotable]
-    evidence = linked([Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in bad or rows])
-    if not bad:
+    links = [Link("dataset", row.dataset.slug, f"{row.dataset.slug}@{row.number}") for row in (bad if bad or doubts else rows)]
+    evidence = linked([*links, *(Link("artifact", doubt.id, doubt.label) for doubt in doubts)])
+    if not bad and not doubts:
         return Fact("overlap", name, Verdict.PASS, plural(len(rows), "version clean", "versions clean"), required, "", **evidence)
-    words = " ".join(f"{row.dataset.slug}@{row.number} is {verdicts[row.pk].state}: {verdicts[row.pk].reason}" for row in bad[:NAMED])
-    known = any(verdicts[row.pk].state in (State.CONTAMINATED, State.SUSPICIOUS) for row in bad)
-    verdict = Verdict.FAIL if known else Verdict.UNKNOWN
-    return Fact("overlap", name, verdict, f"{len(bad)} of {len(rows)} not clean", required, words, **evidence)
+    said = [(f"{row.dataset.slug}@{row.number}", verdicts[row.pk].state.value, verdicts[row.pk].reason) for row in bad]
+    said += [(doubt.label, doubt.state, doubt.reason) for doubt in doubts]
+    words = " ".join(f"{label} is {state}: {reason}" for label, state, reason in said[:NAMED])
+    verdict = Verdict.FAIL if any(state in (State.CONTAMINATED, State.SUSPICIOUS) for _, state, _ in said) else Verdict.UNKNOWN
+    return Fact("overlap", name, verdict, f"{len(said)} of {len(rows) + len(doubts)} not clean", required, words, **evidence)
 
 
 def nothing_withdrawn(candidate: Candidate) -> Fact:

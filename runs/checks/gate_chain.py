@@ -2,9 +2,11 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from runs.checks.candidate import Candidate, made_of
+from runs.checks.held_out import doubts_of
 from runs.eligibility import NAMED
 from runs.models import Promotion, Run, UndeclaredInput
 from runs.policy.document import Policy
@@ -36,6 +38,7 @@ def chain_for(checks: Iterable[Mapping[str, Any]], starts: Sequence[Node]) -> di
             "open_runs": sum(not run.is_terminal for run in runs),
             "egress": strictest_of(reached.of(NodeKind.DATASET_VERSION)),
             "datasets": _datasets(rows[:MOST_DATASETS]),
+            "artifacts": [asdict(doubt) for doubt in doubts_of(reached)[:MOST_DATASETS]],
             "undeclared": undeclared_by(runs),
         }
     }

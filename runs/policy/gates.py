@@ -26,8 +26,9 @@ def _contamination(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
     datasets = chain["datasets"]
     if not chain["is_whole"]:
         return None, "too much", required, TOO_MUCH, _links(datasets)
+    doubts = chain.get("artifacts", [])  # that a run read as they are, and that are a holdout's or may be; facts of before name none
     bad = [entry for entry in datasets if entry["state"] != "clean"]
-    if not bad:
+    if not bad and not doubts:
         words = "" if datasets else "It was made of no dataset."
         return (
             True,
@@ -36,9 +37,11 @@ def _contamination(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
             words,
             _links(datasets),
         )
-    words = " ".join(f"{entry['label']} is {entry['state']}: {entry['reason']}" for entry in bad[:NAMED])
-    is_known_bad = any(entry["state"] in ("contaminated", "suspicious") for entry in bad)
-    return (False if is_known_bad else None), f"{len(bad)} of {len(datasets)} not clean", required, words, _links(bad)
+    said = [*bad, *doubts]
+    words = " ".join(f"{entry['label']} is {entry['state']}: {entry['reason']}" for entry in said[:NAMED])
+    is_known_bad = any(entry["state"] in ("contaminated", "suspicious") for entry in said)
+    links = (*_links(bad), *(Link("artifact", entry["id"], entry["label"]) for entry in doubts))
+    return (False if is_known_bad else None), f"{len(said)} of {len(datasets) + len(doubts)} not clean", required, words, links
 
 
 def _cost_ceiling(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
