@@ -1,5 +1,6 @@
 """One run as the API answers it: everything from which its score leads to data, code, person and cost, by ids and by addresses."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -7,6 +8,7 @@ from django.urls import reverse
 
 from runs.api.artifact import named
 from runs.models import Attempt, Certificate, Evaluation, Run, RunInput, Sweep
+from runs.queries.bad_lines import bad_files, bad_lines_question
 from runs.queries.run_input import inputs_of
 from runs.queries.run_page import RELATED, RunState, state_of, state_questions
 from workspaces import ids, kept_query
@@ -39,7 +41,7 @@ def row_of(request: ApiRequest, run: Run) -> dict[str, Any]:
 
 def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
     read, measured = (kept_query.Question(build, (), {"run": run.pk}) for build in (_read, _measured))
-    *found, rows, scores = kept_query.ask_together([*state_questions(run), read, measured])
+    *found, rows, scores, watches = kept_query.ask_together([*state_questions(run), read, measured, bad_lines_question(run.pk)])
     state = state_of(run, found)
     return {
         **row_of(request, run),
@@ -72,6 +74,7 @@ def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
         "cost": _cost(run, state),
         "scores": [_score(row) for row in scores],
         "attempts": [_attempt(row) for row in state.attempts],
+        "bad_lines": [asdict(file) for file in bad_files(watches)],
         "links": _links(request, run, state),
     }
 

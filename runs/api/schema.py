@@ -153,6 +153,22 @@ class AttemptOut(Schema):
     cpu_ms: int | None
 
 
+class BadLineOut(Schema):
+    """A line that was not taken in, or without a number what is to be said of the whole file."""
+
+    number: int | None
+    reason: str
+
+
+class BadFileOut(Schema):
+    """What an attempt wrote into one of its files and was not taken in: how many lines, and the first of them."""
+
+    attempt: int
+    name: str
+    count: int
+    first: list[BadLineOut]
+
+
 class LinksOut(Schema):
     """Addresses of this API where the rest is; `code` lists the files of the agent version with their hashes."""
 
@@ -209,6 +225,7 @@ class RunOut(Schema):
     cost: CostOut
     scores: list[ScoreOut]
     attempts: list[AttemptOut]
+    bad_lines: list[BadFileOut] = Field(description="Lines of metrics.jsonl and events.jsonl that were not taken in, with their numbers.")
     links: LinksOut
 
 

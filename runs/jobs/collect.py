@@ -125,9 +125,9 @@ def remove_folder(place: Pool, attempt: Attempt) -> None:
 
 def keep_lines(place: Pool, attempt: Attempt, watch: Watch) -> bool:
     """Take in what an ended attempt has written; False where there is more than one look may read, so that it wants another."""
-    ingest.read_samples(place, attempt, watch, to_end=True)
+    samples = ingest.read_samples(place, attempt, watch, to_end=True)
     metrics = ingest.read_metrics(place, attempt, watch, to_end=True)
-    return ingest.read_events(place, attempt, watch, to_end=True) and metrics
+    return ingest.read_events(place, attempt, watch, to_end=True) and metrics and samples
 
 
 def records(place: Pool, attempt: Attempt) -> Harvest:

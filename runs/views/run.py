@@ -14,6 +14,7 @@ from runs.commands.lost import declare_lost, may_declare_lost
 from runs.commands.run import cancel, may_cancel
 from runs.models import MetricSeries, Run, RunLine
 from runs.queries.artifact import uses_of_run
+from runs.queries.bad_lines import bad_lines_of, count_of
 from runs.queries.failure import failure_of
 from runs.queries.launch_again import launch_query
 from runs.queries.metric import curves, series_of
@@ -176,6 +177,7 @@ def _live(
             "charts": [(key, [(key, curve)]) for key, curve in drawn.items()],
             "attempts": state.attempts,
             "lines": _said(state) if lines is None else lines,
+            **_bad(state),
             "failure": failure_of(state.run) if state.run.status in FAILURES else None,
         }
     return context
@@ -183,6 +185,11 @@ def _live(
 
 def _said(state: RunState) -> list[RunLine]:
     return lines_of(state.attempts, LINES_SHOWN)
+
+
+def _bad(state: RunState) -> dict[str, Any]:
+    found = bad_lines_of(state.run.pk) if state.attempts else []
+    return {"bad_files": found, "bad_count": count_of(found)}
 
 
 def _events(request: PageRequest, state: RunState) -> list[EventLine]:
@@ -199,11 +206,13 @@ def _of_tab(request: PageRequest, state: RunState, tab: str) -> dict[str, Any]:
         case "log":
             return log_context(request, run)
         case "metrics":
-            return metrics_context(request, run)
+            return metrics_context(request, run) | {"attempts": state.attempts} | _bad(state)
         case "files":
             return {
                 "artifacts": artifacts_of(run),
+                "attempts": state.attempts,
                 "lines": lines_of(state.attempts),
+                **_bad(state),
                 "uses": uses_of_run(run),
                 "undeclared": undeclared_inputs(run),
             }
