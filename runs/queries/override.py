@@ -17,6 +17,7 @@ KINDS: dict[str, tuple[str, tuple[Verb, ...]]] = {
     "retried": ("retried by hand", (Verb.LAUNCH_ADMITTED, Verb.LAUNCH_HELD)),
     "queue": ("queue held or released", (Verb.QUEUE_HELD, Verb.QUEUE_RELEASED)),
     "pool": ("pool closed or opened", (Verb.POOL_UNBOUND, Verb.POOL_OPENED)),
+    "corrected": ("ledger or spend corrected", (Verb.LEDGER_CORRECTED, Verb.SPEND_CORRECTED)),
     "limit": ("limit changed", (Verb.LIMIT_SET, Verb.LIMIT_REMOVED, Verb.WORKSPACE_PRIORITY_LIMIT_SET)),
 }
 

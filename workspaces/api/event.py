@@ -74,17 +74,17 @@ def list_events(
     """Events, newest first. `verb` is a verb or a noun; `from` and `to` are days of the workspace's zone or moments with an offset."""
     asked = {"actor": actor, "verb": verb, "subject": subject, "from": since, "to": until, "request": request_id}
     page = page_of_events(filters_of(asked, zone=request.workspace.zone), cursor=cursor, size=limit)
-    return {"items": [_shape(request, told) for told in page.items], "next": page.next}
+    return {"items": [shape_of_event(request, told) for told in page.items], "next": page.next}
 
 
 @routes.get("/events/{event}", needs=Permission.VIEW_AUDIT, kind=Kind.AUDIT, response=EventWithSubjectsOut)
 def get_event(request: ApiRequest, event: str) -> dict[str, Any]:
     """One event, by id or sequence number, with every object that it changed."""
     told, subjects, _ = one_event(event)
-    return {**_shape(request, told), "subjects": [_subject(subject) for subject in subjects]}
+    return {**shape_of_event(request, told), "subjects": [_subject(subject) for subject in subjects]}
 
 
-def _shape(request: ApiRequest, told: Told) -> dict[str, Any]:
+def shape_of_event(request: ApiRequest, told: Told) -> dict[str, Any]:
     row: AuditEvent = told.event
     return {
         "id": row.public_id,

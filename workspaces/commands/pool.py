@@ -113,6 +113,7 @@ def _change(event: Draft, actor: Actor, pool: Pool, reason: str, changed: dict[s
         if not event.reason:
             raise Refusal("Say why; whoever waits for this pool will read it.", field="reason")
         is_open = changed["is_accepting"]
+        event.verb = Verb.POOL_OPENED if is_open else Verb.POOL_UNBOUND  # also where it came about by a change of several fields
         closed = {"closed_at": None if is_open else timezone.now(), "closed_by": None if is_open else actor.user}
         changed = changed | closed | {"closed_reason": "" if is_open else event.reason}
         allowed = CHANGEABLE | CLOSING
