@@ -22,7 +22,7 @@ from runs.jobs.job import job
 from runs.jobs.lease import Lease
 from runs.jobs.rest import Rest
 from runs.lifecycle import OPEN_ATTEMPTS
-from runs.models import Attempt, QueueItem
+from runs.models import Attempt, QueueItem, Watch
 from runs.place import place_of
 from runs.pools.base import NoAnswer, Pool, PoolError, Status
 from runs.queries.order import order_of
@@ -176,16 +176,21 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
     try:
         values = hand_out(attempt)
     except (Refusal, BrokenSeal) as refused:  # a secret that was there at admission may not be read any more
-        give_up(actor, place, attempt, fence, f"It could not start. {refused}")
+        reason = f"It could not start. {refused}"
+        _note_said(attempt, fence, reason)
+        give_up(actor, place, attempt, fence, reason)
         return
     try:
         place.submit(order_of(attempt, values))
     except NoAnswer as silent:
         log.warning("attempt not answered for", attempt=attempt.key, reason=silent.reason)
+        _note_said(attempt, fence, f"The pool has not answered to its start: {silent.reason}.")
         return
     except PoolError as error:
         log.warning("attempt not started", attempt=attempt.key, reason=error.reason)
-        give_up(actor, place, attempt, fence, f"The pool could not start it: {error.reason}.")
+        reason = f"The pool could not start it: {error.reason}."
+        _note_said(attempt, fence, reason)
+        give_up(actor, place, attempt, fence, reason)
         return
     try:
         seen = place.observe(workspace, attempt.key)
@@ -195,6 +200,11 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
         ended = None if seen.exit is None else seen.exit.within(attempt.created_at.timestamp(), timezone.now().timestamp())
         started_at = datetime.fromtimestamp(ended.started_at, UTC) if ended else None
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=started_at)
+
+
+def _note_said(attempt: Attempt, fence: int, reason: str) -> None:
+    """For the run's page: where the attempt can neither start nor be barred, it is tried again and again, and nothing else would say why."""
+    Watch.objects.filter(attempt=attempt, lease_fence=fence).update(observed_reason=reason[:300])
 
 
 def give_up(actor: Actor, place: Pool, attempt: Attempt, fence: int, reason: str) -> None:

@@ -155,7 +155,8 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Wat
         if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
         elif PATIENCE_SECONDS < waited < PATIENCE_SECONDS + UNSEEN_SECONDS:
-            give_up(actor, place, attempt, fence, "The pool could not start it, however often it was asked.")
+            said = f" {watch.observed_reason}" if watch.observed_reason else ""
+            give_up(actor, place, attempt, fence, f"The pool could not start it, however often it was asked.{said}")
         else:
             if waited >= PATIENCE_SECONDS:
                 Watch.objects.filter(attempt=attempt, lease_fence=fence).update(missing_since=now)
@@ -185,7 +186,9 @@ def _note(watch: Watch, fence: int, seen: Observation) -> bool:
     now = timezone.now()
     missing = seen.status == Status.MISSING
     watch.missing_since = (watch.missing_since or now) if missing else None
-    watch.observed, watch.observed_reason = seen.status.value, seen.reason[:300]
+    waits = {watch.observed, seen.status.value} <= {Status.MISSING.value, Status.PENDING.value} and not seen.native
+    watch.observed_reason = seen.reason[:300] or (watch.observed_reason if waits else "")  # why it could not start holds until it does
+    watch.observed = seen.status.value
     if seen.status not in (Status.MISSING, Status.UNKNOWN):
         watch.observed_at = now
     noted, writes = ("missing_since", "observed", "observed_reason", "observed_at"), kept_write.Writes()
