@@ -67,6 +67,11 @@ X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+FILE_UPLOAD_HANDLERS = [
+    "workspaces.upload_names.NamesAsSent",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workspaces.text import unprintable
+
 MOST_COLUMNS = 1000
 LONGEST_NAME = 200  # characters
 TEXT, INTEGER, FLOAT = "sc:Text", "sc:Integer", "sc:Float"
@@ -44,7 +46,8 @@ def _names_columns(names: Sequence[str]) -> bool:
     if len(names) > MOST_COLUMNS or len(set(names)) < len(names) or (len(names) == 1 and _OTHER_DELIMITERS & set(names[0])):
         return False
     return all(
-        name == name.strip() and 0 < len(name) <= LONGEST_NAME and name.isprintable() and not _NUMBER.fullmatch(name) for name in names
+        name == name.strip() and 0 < len(name) <= LONGEST_NAME and unprintable(name) is None and not _NUMBER.fullmatch(name)
+        for name in names
     )
 
 

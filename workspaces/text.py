@@ -26,6 +26,12 @@ def unprintable(text: str, *, lines: bool = False) -> str | None:
     return None if text.isprintable() else next(bad, None)
 
 
+def is_name(text: str) -> bool:
+    """Can people call something so? Nothing in it cannot be shown or turns the direction of text, and there is something to see. The joiners and
+    blanks that names of many languages are written with are no fault, as str.isprintable() has it."""
+    return unprintable(text) is None and any(character.isprintable() and not character.isspace() for character in text)
+
+
 def unreadable(text: str, *, lines: bool = False) -> str:
     """What to say of text that neither page nor terminal could show as it stands; empty where there is nothing to say. Marks that turn the direction
     of text are shown within bounds of their own (`<bdi>`), as are languages that need them."""

@@ -18,6 +18,7 @@ from runs.policy.form_values import hint_of, kind_of, shown_value
 from runs.policy.memory import NEEDS as MEMORY_NEEDS
 from runs.policy.memory import PARAMETERS as MEMORY
 from runs.schema_words import schema_words
+from workspaces.text import unprintable
 
 # Of a group: what it is, what it was when it was drawn, of an input which one, and of a row that is one text that text.
 HEAD, WAS, NAME, TEXT = ":head", ":was", ":name", ":text"
@@ -270,7 +271,11 @@ def _are_texts(rows: Any) -> bool:
     """What a row of one line each can hold; where nothing is named, rows can be added."""
     if rows is None:
         return True
-    return isinstance(rows, list) and 0 < len(rows) <= 2 * MAX_CHOICES and all(isinstance(row, str) and row.isprintable() for row in rows)
+    return (
+        isinstance(rows, list)
+        and 0 < len(rows) <= 2 * MAX_CHOICES
+        and all(isinstance(row, str) and unprintable(row) is None for row in rows)
+    )
 
 
 def _are_inputs(rows: Any) -> bool:

@@ -8,13 +8,14 @@ from workspaces.audit import Refusal
 from workspaces.models import NotFound, User
 from workspaces.queries.owner import lock_workspaces, owned_by_group, owners_of
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
+from workspaces.text import is_name
 
 
 @site_command(SiteVerb.GROUP_CREATED, needs=SiteRole.SITE_OPERATOR)
 def create_group(event: SiteDraft, *, actor: Actor, name: str) -> Group:
     """Make an empty group of people."""
     name = " ".join(name.split())
-    if not 1 <= len(name) <= 120 or not name.isprintable():
+    if not 1 <= len(name) <= 120 or not is_name(name):
         raise Refusal("A group's name has 1 to 120 characters, all of which can be printed.", field="name")
     try:
         with transaction.atomic():

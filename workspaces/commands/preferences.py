@@ -4,6 +4,7 @@ from workspaces.access import Actor
 from workspaces.audit import Refusal
 from workspaces.models import User
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
+from workspaces.text import is_name
 from workspaces.windows import zone_names
 
 
@@ -20,7 +21,7 @@ def set_preferences(event: SiteDraft, *, actor: Actor, display_name: str, theme:
     if zone and zone not in zone_names():
         raise Refusal(f"{zone[:80]} is no IANA time zone; write one such as Europe/Berlin.", field="zone")
     name = display_name.strip()
-    if not 1 <= len(name) <= 120 or not name.isprintable():
+    if not 1 <= len(name) <= 120 or not is_name(name):
         raise Refusal("A name to show has 1 to 120 characters, all of which can be printed.", field="display_name")
     event.change(user, display_name=name, theme=theme, density=density, zone=zone, has_shortcuts=has_shortcuts)
     return user

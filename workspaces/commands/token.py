@@ -14,6 +14,7 @@ from workspaces.commands.member import check_grant
 from workspaces.models import Membership, NotFound, Token, User
 from workspaces.queries.token import fresh_secret, hash_secret, spell
 from workspaces.site_audit import SiteDenied
+from workspaces.text import is_name
 from workspaces.verbs import Verb
 
 MAX_DAYS = 365
@@ -46,7 +47,7 @@ def create_token(
         _check_other(actor, holder, at_console=at_console)
     wanted = _checked_scopes(rights_of(Actor.of(holder), scope.current_id()), scopes, holder)
     name = name.strip()
-    if not 1 <= len(name) <= 120 or not name.isprintable():
+    if not 1 <= len(name) <= 120 or not is_name(name):
         raise Refusal("A token's name has 1 to 120 characters, all of which can be printed.", field="name")
     if not 1 <= days <= MAX_DAYS:
         raise Refusal(f"A token lasts 1 to {MAX_DAYS} days.", field="days")

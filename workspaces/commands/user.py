@@ -16,6 +16,7 @@ from workspaces.audit import Refusal
 from workspaces.models import NotFound, User
 from workspaces.queries.owner import lock_workspaces, owned_by, owners_of
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
+from workspaces.text import is_name
 
 USERNAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
@@ -107,7 +108,7 @@ def new_user(
         id=key or ids.uuid7(), username=username, display_name=display_name.strip() or username, email=email.strip().lower(), kind=kind
     )
     check_username(username)
-    if len(user.display_name) > 120 or not user.display_name.isprintable():
+    if len(user.display_name) > 120 or not is_name(user.display_name):
         raise Refusal("A name to show has at most 120 characters, all of which can be printed.", field="display_name")
     if kind not in User.Kind.values:
         raise Refusal(f"There is no kind of account {kind[:40]}.", field="kind")

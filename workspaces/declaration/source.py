@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from workspaces.text import unprintable
+
 MAX_BYTES = 1_048_576
 MAX_DEPTH = 8
 MAX_NODES = 10_000
@@ -40,7 +42,7 @@ class Node:
 def shown(text: str, limit: int = 60) -> str:
     """`text` for a message: cut at `limit` characters, what does not print written as an escape."""
     cut = text if len(text) <= limit else text[:limit] + "…"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in cut)
+    return "".join(char if unprintable(char) is None else char.encode("unicode_escape").decode("ascii") for char in cut)
 
 
 def stop(reason: str, line: int | None = None, path: str = "") -> DeclarationError:
