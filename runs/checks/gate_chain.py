@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from django.db.models import Min
+
 from runs.checks.candidate import Candidate, made_of
 from runs.checks.held_out import doubts_of
 from runs.eligibility import NAMED
@@ -14,6 +16,7 @@ from runs.policy.gates import REVIEW
 from runs.queries.egress import strictest_of
 from runs.queries.lineage import Lineage, Node
 from runs.queries.lineage_edges import NodeKind
+from runs.queries.undeclared import THING
 from runs.queries.verdict import verdicts_of
 from workspaces import scope
 from workspaces.access import Actor, Kind, Permission, rights_of
@@ -117,11 +120,12 @@ def _datasets(rows: Sequence[DatasetVersion]) -> list[dict[str, str]]:
 
 def undeclared_by(runs: Sequence[Run]) -> dict[str, Any]:
     """What runs have read unsaid, and which could have: without isolation, and with no owner who answers for that."""
-    rows = UndeclaredInput.objects.filter(run__in=[run.pk for run in runs]).order_by("pk")
+    rows = UndeclaredInput.objects.filter(run__in=[run.pk for run in runs]).values("run_id", *THING)
+    things = rows.annotate(noted=Min("created_at")).order_by("noted", "run_id", *THING)  # what many versions hold is one thing
     is_open = [run for run in runs if run.isolation == Pool.Isolation.NONE and not run.contract.accepts_no_isolation_reason]
     return {
-        "count": rows.count(),
-        "named": [row.name for row in rows[:NAMED]],
+        "count": things.count(),
+        "named": [UndeclaredInput(**{name: row[name] for name in THING}).name for row in things[:NAMED]],
         "open": len(is_open),
         "examples": [{"id": run.public_id, "label": run.name} for run in is_open[:NAMED]],
     }

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Window
+from django.db.models.functions import DenseRank
 
 from runs.models import Artifact, Run, RunLine, UndeclaredInput
 from workspaces import kept_query
@@ -14,7 +15,7 @@ from workspaces.audit import Draft
 from workspaces.models import DatasetFile, DatasetVersion
 
 MOST = 100  # of one run
-MOST_COPIES = 5  # versions that one content is linked to where several hold it, the newest
+MOST_LINKS = 1_000  # of one run, to the versions that hold what it read
 TELL = ("input", "memory_read", "api_spend")  # lines that tell of a reading
 NAMES = ("uri", "sha256", "what", "entry")
 FIELDS = [f"body__{name}" for name in NAMES]
@@ -47,7 +48,17 @@ def note_undeclared(event: Draft, run: Run) -> list[UndeclaredInput]:
     hashes = {one.sha256 for one in said} - {"", NOTHING}
     copies = _copies(hashes, run)
     known = _known(run, hashes)
-    rows = [
+    told = [one for one in said if one.sha256 not in known and known.isdisjoint(copies.get(one.sha256, ()))]
+    things, linked = [], set()
+    for one in told[:MOST]:
+        found = copies.get(one.sha256, [Copy()])
+        things.append(
+            (one, found[:1] if one.sha256 in linked else found)
+        )  # told under two names, it is linked to all that have it but once
+        linked.add(one.sha256)
+    links = [(nth, one, copy) for one, found in things for nth, copy in enumerate(found)]
+    links.sort(key=lambda link: link[0])  # where there are too many, of each thing the newest
+    kept = [
         UndeclaredInput(
             run=run,
             kind=one.kind,
@@ -57,17 +68,16 @@ def note_undeclared(event: Draft, run: Run) -> list[UndeclaredInput]:
             dataset_version_id=copy.dataset_version_id,
             artifact_id=copy.artifact_id,
         )
-        for one in said
-        if one.sha256 not in known and known.isdisjoint(copies.get(one.sha256, ()))
-        for copy in copies.get(one.sha256, [Copy()])
+        for _, one, copy in links[:MOST_LINKS]
     ]
-    kept = rows[:MOST]
     UndeclaredInput.objects.bulk_create(kept)
     event.created(*kept)
     if kept:
-        event.details["undeclared_inputs"] = len(kept)
-    if len(rows) > MOST:
-        event.details["undeclared_inputs_not_kept"] = len(rows) - MOST
+        event.details["undeclared_inputs"] = len(things)
+    if len(told) > MOST:
+        event.details["undeclared_inputs_not_kept"] = len(told) - MOST
+    if len(links) > MOST_LINKS or sum(map(len, copies.values())) > MOST_LINKS:
+        event.details["undeclared_links_at_most"] = MOST_LINKS  # older versions with the same content are not reached
     return kept
 
 
@@ -105,15 +115,19 @@ def _known(run: Run, hashes: Iterable[str]) -> set[str | Copy]:
 
 
 def _copies(hashes: set[str], run: Run) -> dict[str, list[Copy]]:
-    """What of this workspace has the content: a version as a whole, versions with such a file, else the newest artifact of another run."""
+    """What of this workspace has the content: each version as a whole, each with such a file, newest first; else the newest artifact of another run.
+    A withdrawal or an egress class of the oldest reaches the run as that of the newest does. One more than MOST_LINKS are looked for, of each content
+    alike."""
     found: dict[str, list[Copy]] = {}
     if not hashes:
         return found
     whole = DatasetVersion.objects.filter(content_hash__in=hashes).order_by("-created_at", "-pk")
-    parts = DatasetFile.objects.filter(blob__sha256__in=hashes).order_by("-version__created_at", "-version_id")
-    for version, sha256 in [*whole.values_list("pk", "content_hash"), *parts.values_list("version_id", "blob__sha256")[: 10 * MOST]]:
+    newest = Window(DenseRank(), partition_by="blob__sha256", order_by=("-version__created_at", "-version_id"))
+    parts = DatasetFile.objects.filter(blob__sha256__in=hashes).annotate(nth=newest).order_by("nth", "blob__sha256")
+    of_files = parts.values_list("version_id", "blob__sha256", "nth").distinct()[: MOST_LINKS + 1]
+    for version, sha256 in [*whole.values_list("pk", "content_hash")[: MOST_LINKS + 1], *((one, sha256) for one, sha256, _ in of_files)]:
         copies = found.setdefault(sha256, [])
-        if Copy(version) not in copies and len(copies) < MOST_COPIES:
+        if Copy(version) not in copies:
             copies.append(Copy(version))
     artifacts = Artifact.objects.filter(blob__sha256__in=hashes - found.keys()).exclude(run=run).order_by("-created_at", "-pk")
     for artifact, sha256 in artifacts.values_list("pk", "blob__sha256")[: 10 * MOST]:

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, TextField, Value
+from django.db.models.functions import Concat
 
 from runs.lifecycle import RunStatus
 from runs.models import Failure, Review, Run, RunInput, UndeclaredInput
 from runs.queries.failure import REPEATED, failure_groups
 from runs.queries.standing import standing
+from runs.queries.undeclared import THING
 from runs.queries.verdict import State, said_to_be, verdicts_of
 from runs.review import EARLIER_MOST, Cost, Doubted, Finding, Reason, contaminated, costly, failing, first, surprising, undeclared
 from workspaces import kept_query
@@ -226,7 +228,8 @@ def _scores(since: Any) -> "QuerySet[Any, Any]":
 
 def _undeclared(since: Any) -> "QuerySet[Any, Any]":
     rows = UndeclaredInput.objects.filter(created_at__gte=since).order_by().values("run_id")
-    return rows.annotate(count=Count("pk")).values_list("run_id", "count")
+    thing = Concat(*(part for name in THING for part in (name, Value("\x1f"))), output_field=TextField())
+    return rows.annotate(count=Count(thing, distinct=True)).values_list("run_id", "count")  # what many versions hold is one thing
 
 
 def _earliest(history: list[_Ended], looked: list[_Ended]) -> list[uuid.UUID]:

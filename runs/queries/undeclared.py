@@ -5,6 +5,18 @@ from dataclasses import dataclass
 from runs.models import Run, UndeclaredInput
 from workspaces.models import Pool
 
+SHOWN = 5  # of the versions that hold one content
+THING = ("kind", "uri", "what", "sha256")  # what is the same in all rows of one thing that was read
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One thing that was read, with the newest versions that hold it (or the artifact), and how many more do."""
+
+    first: UndeclaredInput
+    shown: tuple[UndeclaredInput, ...]
+    more: int
+
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
@@ -12,6 +24,13 @@ class Undeclared:
 
     inputs: tuple[UndeclaredInput, ...]
     is_open: bool
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        found: dict[tuple[str, ...], list[UndeclaredInput]] = {}
+        for row in self.inputs:
+            found.setdefault(tuple(getattr(row, name) for name in THING), []).append(row)
+        return tuple(Thing(rows[0], tuple(rows[:SHOWN]), len(rows[SHOWN:])) for rows in found.values())
 
     @property
     def is_none(self) -> bool:

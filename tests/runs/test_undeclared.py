@@ -4,19 +4,23 @@ import hashlib
 import re
 
 import pytest
+from django.utils import timezone
 
+from runs.checks.gate_chain import undeclared_by
 from runs.commands.egress import set_egress
 from runs.commands.withdrawal import withdraw
 from runs.models import Evaluation, Run
 from runs.queries.egress import runs_that_read, strictest_read_by
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.review import findings_of
 from runs.queries.undeclared import undeclared_inputs
 from tests.factories_pages import client_of
-from tests.factories_registry import make_agent_version, make_dataset_version
+from tests.factories_registry import make_agent_version, make_dataset_version, stored
 from tests.factories_runs import HOUR, Laboratory, drive, launch, make_laboratory
 from tests.runs.story import TELL
-from workspaces.models import Dataset, DatasetFile, DatasetVersion
+from workspaces.commands.dataset import import_dataset_version
+from workspaces.models import Dataset, DatasetFile, DatasetVersion, EventPayload
 from workspaces.queries.withdrawal import withdrawals_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,6 +126,48 @@ def test_a_run_that_read_something_withdrawn_is_withdrawn_as_it_ends(laboratory:
     with laboratory.opened():
         assert withdrawals_on("run", run.pk)
         assert withdrawals_on("evaluation", Evaluation.objects.get().pk)
+
+
+def test_the_oldest_of_many_versions_with_the_content_reaches_the_run_too(laboratory: Laboratory, secret: DatasetVersion) -> None:
+    """Six versions after it hold the same file: withdrawn, the first reaches the run; the run is as closed as any dataset that holds it."""
+    with laboratory.opened():
+        for number in range(6):
+            parts = [stored("rows.csv", b"x\n7\n"), stored("more.csv", b"x\n%d\n" % number)]
+            import_dataset_version(actor=laboratory.owner, dataset=secret.dataset, role="train", files=parts)
+        sealed = make_dataset_version(laboratory.owner, "sealed", content=b"x\n7\n")
+        for number in range(6):
+            make_dataset_version(laboratory.owner, f"later-{number}", content=b"x\n7\n")
+        set_egress(actor=laboratory.owner, dataset=sealed.dataset, egress="restricted", reason="patients")
+    run = lived(laboratory, secret)
+    with laboratory.opened():
+        read = [row.dataset_version_id for row in undeclared_inputs(run).inputs if row.dataset_version_id]
+        assert len(read) == len(set(read)) == 14
+        assert strictest_read_by(run.pk) == Dataset.Egress.RESTRICTED
+        subject = Node(NodeKind.DATASET_VERSION, secret.pk)
+        withdraw(actor=laboratory.owner, subject=subject, label="corpus@1", reason="wrong licence")
+        assert withdrawals_on("run", run.pk)
+        assert {thing.more for thing in undeclared_inputs(run).things} == {9, 0}
+        assert undeclared_by([run])["count"] == 4, "one thing, whoever holds it"
+        told = [str(finding) for finding in findings_of(run, timezone.now(), may_see=lambda kind: True)]
+    assert any("4 things that it had not declared" in words for words in told)
+    files = client_of(laboratory.owner).get(f"/workspaces/lab/runs/{run.public_id}/?tab=files").content.decode()
+    assert files.count("Read, and not declared") == 1
+    assert "and 9 other versions" in files
+
+
+def test_where_too_many_hold_it_the_newest_of_each_content_are_linked_and_that_is_said(
+    laboratory: Laboratory, secret: DatasetVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.commands.undeclared.MOST_LINKS", 5)
+    with laboratory.opened():
+        for number in range(6):
+            newest = make_dataset_version(laboratory.owner, f"later-{number}", content=b"x\n7\n")
+    run = lived(laboratory, secret)
+    with laboratory.opened():
+        found = undeclared_inputs(run)
+        assert (len(found.inputs), len(found.things), newest.pk in {row.dataset_version_id for row in found.inputs}) == (5, 4, True)
+        [details] = [one.body["details"] for one in EventPayload.objects.all() if "undeclared_inputs" in one.body.get("details", {})]
+        assert (details["undeclared_inputs"], details["undeclared_links_at_most"]) == (4, 5)
 
 
 def test_a_run_that_read_something_restricted_is_as_closed(laboratory: Laboratory, secret: DatasetVersion) -> None:
