@@ -42,6 +42,7 @@ def test_a_run_with_room_starts() -> None:
     [
         ({"asker_may_launch": False}, {}, FREE, Holds.RUN, "Ada may no longer launch runs here", True),
         ({"withdrawn": "games@1"}, {}, FREE, Holds.RUN, "games@1 was withdrawn, and it rests on that", True),
+        ({"held_out": "q.csv of the holdout exam@1"}, {}, FREE, Holds.RUN, "reads q.csv of the holdout exam@1, which was held out", True),
         ({"isolation": "namespace", "isolation_words": "namespaces"}, {}, FREE, Holds.RUN, "admitted on namespaces", True),
         ({"slots": 5}, {}, FREE, Holds.RUN, "needs 5 slots and local has 4", True),
         ({"slots": 4}, {"engine_slots": 3}, FREE, Holds.RUN, "needs 4 slots and here has 3", True),
