@@ -36,6 +36,7 @@ from workspaces.search_text import LONGEST, Unsearchable
 
 routes = Routes("memory")
 READ, WRITE, APPROVE, KIND = Permission.VIEW, Permission.WRITE_MEMORY, Permission.APPROVE, Kind.MEMORY
+RELATED = ("author", "run", "benchmark", "agent", "reviewed_by")
 Slug = Annotated[Line, StringConstraints(min_length=1, max_length=64)]
 Maybe = Annotated[Line, StringConstraints(max_length=200)]
 Configuration = Annotated[dict[str, Any], Field(max_length=MOST_NAMES)]
@@ -304,14 +305,15 @@ def read_by_run(request: ApiRequest, run: str, body: ReadIn) -> dict[str, Any]:
     )
     entries = read_run_memory(actor=request.actor, run=found, wanted=wanted)
     reasons = staleness_of(entries)
-    return {"items": [_entry(_found(entry.public_id), reasons.get(entry.pk, ())) for entry in entries]}
+    whole = MemoryEntry.objects.select_related(*RELATED).in_bulk([entry.pk for entry in entries])
+    return {"items": [_entry(whole[entry.pk], reasons.get(entry.pk, ())) for entry in entries]}
 
 
 # --- Shapes ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def _found(text: str) -> MemoryEntry:
-    return MemoryEntry.objects.find(text, "author", "run", "benchmark", "agent", "reviewed_by")
+    return MemoryEntry.objects.find(text, *RELATED)
 
 
 def _fresh(entry: MemoryEntry) -> dict[str, Any]:
