@@ -16,8 +16,9 @@ from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Body, Cursor, Instant, Line, Size, Text, named_by
 from workspaces.downloads import stored_file
-from workspaces.models import NotFound
+from workspaces.models import NotFound, Withdrawal
 from workspaces.queries.paging import newest_first
+from workspaces.queries.withdrawal import standing_on
 
 routes = Routes("artifacts")
 
@@ -34,7 +35,7 @@ def list_artifacts(
     if kind:
         rows = rows.filter(kind=kind)
     found = newest_first(rows, cursor=cursor, size=limit)
-    return {"items": [shape_artifact(request, row) for row in found.items], "next": found.next}
+    return {"items": shape_artifacts(request, found.items), "next": found.next}
 
 
 @routes.get("/artifacts/{artifact}", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=ArtifactOut)
@@ -113,6 +114,16 @@ def _acted(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
 
 
 def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
+    return shape_artifacts(request, [artifact])[0]
+
+
+def shape_artifacts(request: ApiRequest, artifacts: list[Artifact]) -> list[dict[str, Any]]:
+    """One statement more, however many there are; each has its run and its blob."""
+    marked = standing_on(("artifact", artifact.pk) for artifact in artifacts)
+    return [_shape(request, artifact, marked.get(("artifact", artifact.pk), [])) for artifact in artifacts]
+
+
+def _shape(request: ApiRequest, artifact: Artifact, withdrawn_by: list[Withdrawal]) -> dict[str, Any]:
     return {
         "id": artifact.public_id,
         "uuid": str(artifact.pk),
@@ -127,6 +138,8 @@ def shape_artifact(request: ApiRequest, artifact: Artifact) -> dict[str, Any]:
         "status": "removed" if artifact.removed_at else "deleted" if artifact.deleted_at else "kept",
         "keep_until": artifact.keep_until,
         "goes_at": artifact.goes_at,
+        "is_missing": artifact.removed_at is None and artifact.blob.missing_at is not None,
+        "withdrawn_by": [withdrawal.public_id for withdrawal in withdrawn_by],
     }
 
 

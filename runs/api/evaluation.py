@@ -17,9 +17,9 @@ from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size, Text, named_by
 from workspaces.audit import Refusal
 from workspaces.ids import canonical
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, Withdrawal
 from workspaces.queries.paging import newest_first
-from workspaces.queries.withdrawal import withdrawals_on
+from workspaces.queries.withdrawal import standing_on, withdrawals_on
 
 routes = Routes("evaluations")
 
@@ -56,7 +56,6 @@ class EvaluationInFullOut(EvaluationOut):
     contract_hash: str
     holdout: HoldoutOut | None
     measured_by: MeasuredByOut | None
-    withdrawn_by: list[str]
     samples_file: SamplesReadOut | None
 
 
@@ -118,7 +117,7 @@ def list_evaluations(
     if measured_on:
         rows = rows.filter(benchmark=measured_on)
     found = newest_first(rows, cursor=cursor, size=limit)
-    return {"items": [shape_evaluation(row, row.run) for row in found.items], "next": found.next}
+    return {"items": _all(found.items), "next": found.next}
 
 
 @routes.get("/evaluations/{evaluation}", needs=Permission.VIEW, kind=Kind.EVALUATION, response=EvaluationInFullOut)
@@ -127,12 +126,11 @@ def get_evaluation(request: ApiRequest, evaluation: str) -> dict[str, Any]:
     row = find_evaluation(evaluation)
     run = find_run(row.run_id.hex)
     holdout = row.contract.holdout if request.rights.allows(Permission.VIEW, Kind.DATASET) else None
-    return shape_evaluation(row, run) | {
+    return shape_evaluation(row, run, withdrawals_on("evaluation", row.pk)) | {
         "subject_artifact_id": row.subject_artifact.public_id if row.subject_artifact else None,
         "contract_hash": row.contract.content_hash,
         "holdout": {"dataset": holdout.dataset.slug, "version": holdout.number, "sha256": holdout.content_hash} if holdout else None,
         "measured_by": _measured_by(run) if request.rights.allows(Permission.VIEW, Kind.RUN) else None,
-        "withdrawn_by": [withdrawal.public_id for withdrawal in withdrawals_on("evaluation", row.pk)],
         "samples_file": _samples_file(row),
     }
 
@@ -182,10 +180,15 @@ def get_comparison(request: ApiRequest, evaluation: str, against: Annotated[str,
 def get_history(request: ApiRequest, evaluation: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Every evaluation of the same subject by the same metric of the same benchmark, newest first; this one is among them."""
     found = page_of_same(find_evaluation(evaluation), cursor=cursor, size=limit)
-    return {"items": [shape_evaluation(row, row.run) for row in found.items], "next": found.next}
+    return {"items": _all(found.items), "next": found.next}
 
 
-def shape_evaluation(row: Evaluation, run: Run) -> dict[str, Any]:
+def _all(rows: list[Evaluation]) -> list[dict[str, Any]]:
+    marked = standing_on(("evaluation", row.pk) for row in rows)
+    return [shape_evaluation(row, row.run, marked.get(("evaluation", row.pk), [])) for row in rows]
+
+
+def shape_evaluation(row: Evaluation, run: Run, withdrawn_by: list[Withdrawal]) -> dict[str, Any]:
     return {
         "id": row.public_id,
         "uuid": str(row.pk),
@@ -196,6 +199,9 @@ def shape_evaluation(row: Evaluation, run: Run) -> dict[str, Any]:
         "value": named(row.value),
         "standard_error": named(row.standard_error),
         "samples": row.samples,
+        "errored": row.errored,
+        "abstained": row.abstained,
+        "withdrawn_by": [withdrawal.public_id for withdrawal in withdrawn_by],
         "created_at": row.created_at,
     }
 

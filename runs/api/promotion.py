@@ -10,7 +10,7 @@ from django.urls import reverse
 from ninja import Schema, Status
 from pydantic import Field
 
-from runs.api.artifact import shape_artifact
+from runs.api.artifact import shape_artifacts
 from runs.api.schema import ArtifactOut
 from runs.checks.candidate import candidate_of
 from runs.checks.eligibility import facts_of
@@ -219,10 +219,11 @@ def _one(request: ApiRequest, promotion: str) -> dict[str, Any]:
 def _all(request: ApiRequest, rows: list[Told]) -> list[dict[str, Any]]:
     asked = Approval.objects.filter(subject_type="promotion", subject_id__in=[row.promotion.pk for row in rows]).order_by("created_at")
     approvals = {approval.subject_id: approval.public_id for approval in asked}
-    return [_out(request, row, approvals.get(row.promotion.pk)) for row in rows]
+    artifacts = shape_artifacts(request, [row.promotion.artifact for row in rows])
+    return [_out(request, row, approvals.get(row.promotion.pk), artifact) for row, artifact in zip(rows, artifacts, strict=True)]
 
 
-def _out(request: ApiRequest, row: Told, approval: str | None) -> dict[str, Any]:
+def _out(request: ApiRequest, row: Told, approval: str | None, artifact: dict[str, Any]) -> dict[str, Any]:
     promotion = row.promotion
     copied = ("status", "number", "name", "facts", "reason", "end_reason", "content_hash", "created_at", "decided_at", "ended_at")
     return {key: getattr(promotion, key) for key in copied} | {
@@ -230,7 +231,7 @@ def _out(request: ApiRequest, row: Told, approval: str | None) -> dict[str, Any]
         "uuid": promotion.pk,
         "suspended": row.suspended,
         "undecided": row.undecided,
-        "artifact": shape_artifact(request, promotion.artifact),
+        "artifact": artifact,
         "evaluation_id": promotion.evaluation.public_id if promotion.evaluation else None,
         "supersedes_id": promotion.supersedes.public_id if promotion.supersedes else None,
         "requested_by": promotion.requested_by.label,

@@ -13,6 +13,7 @@ from runs.queries.run_input import inputs_of
 from runs.queries.run_page import RELATED, RunState, state_of, state_questions
 from workspaces import ids, kept_query
 from workspaces.api.door import ApiRequest
+from workspaces.queries.withdrawal import marks_on
 
 LOGS = ("stdout.log", "stderr.log")
 
@@ -41,7 +42,8 @@ def row_of(request: ApiRequest, run: Run) -> dict[str, Any]:
 
 def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
     read, measured = (kept_query.Question(build, (), {"run": run.pk}) for build in (_read, _measured))
-    *found, rows, scores, watches = kept_query.ask_together([*state_questions(run), read, measured, bad_lines_question(run.pk)])
+    beside = (read, measured, bad_lines_question(run.pk), marks_on([("run", run.pk)]))
+    *found, rows, scores, watches, marks = kept_query.ask_together([*state_questions(run), *beside])
     state = state_of(run, found)
     return {
         **row_of(request, run),
@@ -71,6 +73,7 @@ def shape(request: ApiRequest, run: Run) -> dict[str, Any]:
         "wall_seconds": run.wall_seconds,
         "reserved_gpu_ms": run.reserved_gpu_ms,
         "started_at": run.started_at,
+        "withdrawn_by": [mark.withdrawal.public_id for mark in marks if mark.kind == "run"],
         "cost": _cost(run, state),
         "scores": [_score(row) for row in scores],
         "attempts": [_attempt(row) for row in state.attempts],

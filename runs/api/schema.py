@@ -222,6 +222,7 @@ class RunOut(Schema):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    withdrawn_by: list[str] = Field(description="Withdrawals that hold and reach it.")
     cost: CostOut
     scores: list[ScoreOut]
     attempts: list[AttemptOut]
@@ -271,6 +272,8 @@ class ArtifactOut(Schema):
     status: str = Field(description="kept; deleted: hidden, and to be removed at `goes_at`; or removed: its file is gone for good.")
     keep_until: datetime | None
     goes_at: datetime | None = Field(description="When its file is to be removed. Until then it can be restored, and its bytes count.")
+    is_missing: bool = Field(description="Its file was not found whole in the store; what is promoted of it is suspended.")
+    withdrawn_by: list[str] = Field(description="Withdrawals that hold and reach it; nothing new may rest on it.")
 
 
 class ArtifactPage(Schema):
@@ -288,6 +291,9 @@ class EvaluationOut(Schema):
     value: float | NAMED_FLOATS
     standard_error: float | NAMED_FLOATS | None
     samples: int | None
+    errored: int | None = Field(description="Of `samples`, those that gave an error instead of an answer.")
+    abstained: int | None = Field(description="Of `samples`, those that were not answered.")
+    withdrawn_by: list[str] = Field(description="Withdrawals that hold and reach it; it ranks on no board.")
     created_at: datetime
 
 

@@ -80,6 +80,23 @@ def test_what_a_person_expects_is_held_against_the_last_day(lab: Lab) -> None:
     assert "too fast" not in client.get("/workspaces/lab/").content.decode()
 
 
+def test_the_api_says_how_it_grows_and_of_what_a_window_is(lab: Lab) -> None:
+    workspace, actor, client, came = lab
+    api = "/api/v1/workspaces/lab/datasets"
+    with scope.open_workspace(workspace.pk):
+        came(100)
+        make_live(actor=actor, dataset=Dataset.objects.get(slug="games"), window_records=500, records_a_day=99)
+        window = cut_window(actor=actor, dataset=Dataset.objects.get(slug="games"))
+        create_dataset(actor=actor, slug="still")
+    growth = {"last_day": 100, "records_a_day": 99, "is_said": True, "is_exceeded": True}
+    listed = {item["slug"]: item for item in client.get(api).json()["items"]}
+    for found in (client.get(f"{api}/games").json(), listed["games"]):
+        assert (found["is_live"], found["window_records"], found["records_a_day"], found["growth"]) == (True, 500, 99, growth)
+    for found in (client.get(f"{api}/{window.slug}").json(), listed[window.slug]):
+        assert (found["is_live"], found["window_of"], found["window_number"], found["growth"]) == (False, listed["games"]["id"], 1, None)
+    assert (listed["still"]["is_live"], listed["still"]["window_of"], listed["still"]["growth"]) == (False, None, None)
+
+
 def test_else_three_times_the_median_of_the_last_four_windows(lab: Lab) -> None:
     workspace, actor, client, came = lab
     with scope.open_workspace(workspace.pk):

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from django.http import HttpResponseBase, JsonResponse
 from django.urls import reverse
+from django.utils import timezone
 from ninja import Query, Schema, Status
 from pydantic import Field
 
@@ -32,6 +33,7 @@ from workspaces.commands.upload import find_upload, finish_upload, forget_upload
 from workspaces.downloads import stored_file
 from workspaces.models import Dataset, DatasetVersion
 from workspaces.queries.croissant import croissant_of
+from workspaces.queries.expected_growth import expected_of
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import dataset_rows, files_of, find_file, find_version, newest_version, versions_of
 from workspaces.queries.version_proof import proof_in
@@ -59,7 +61,11 @@ class ProofOut(Schema):
 def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
     """Datasets, newest first; `q` looks for a text in name and slug."""
     page = dataset_rows(text=q, cursor=cursor, size=limit)
-    return {"items": [dataset_out(request, row.dataset, row.version) for row in page.items], "next": page.next}
+    expected = expected_of([row.dataset for row in page.items], now=timezone.now())
+    return {
+        "items": [dataset_out(request, row.dataset, row.version, expected.get(row.dataset.pk)) for row in page.items],
+        "next": page.next,
+    }
 
 
 @routes.post("/datasets", needs=Permission.EDIT_REGISTRY, kind=Kind.DATASET, response=DatasetOut, status=201)
@@ -173,4 +179,5 @@ def get_proof(request: ApiRequest, dataset: str, version: str, file: str) -> Any
 
 def whole(request: ApiRequest, dataset: Dataset) -> dict[str, Any]:
     rows = versions_of(dataset)
-    return dataset_out(request, dataset, rows[0].version if rows else None)
+    expected = expected_of([dataset], now=timezone.now()).get(dataset.pk)
+    return dataset_out(request, dataset, rows[0].version if rows else None, expected)

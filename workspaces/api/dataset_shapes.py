@@ -11,6 +11,7 @@ from workspaces import ids
 from workspaces.api.door import ApiRequest
 from workspaces.api.registry_shapes import Body, Line, address, named
 from workspaces.models import Dataset, DatasetFile, DatasetVersion
+from workspaces.queries.expected_growth import Expected
 
 
 class DatasetIn(Body):
@@ -54,6 +55,15 @@ class DatasetVersionList(Schema):
     next: str | None
 
 
+class GrowthOut(Schema):
+    """What came lately, held against what is expected: what a person says, else three times what the last windows brought."""
+
+    last_day: int = Field(description="Records of the last 24 hours.")
+    records_a_day: int | None = Field(description="More than these are flagged; null while there is nothing to hold it against.")
+    is_said: bool = Field(description="A person says how many, `records_a_day` of the dataset.")
+    is_exceeded: bool
+
+
 class DatasetOut(Schema):
     id: str
     uuid: UUID
@@ -65,6 +75,12 @@ class DatasetOut(Schema):
     evidence: str
     licence: str
     egress: str = Field(description="public, internal or restricted: what of it may leave the workspace.")
+    is_live: bool = Field(description="It grows by the pieces that runs make; runs read its windows, never itself.")
+    window_records: int | None = Field(description="A window is cut by itself once so many records wait; null: by hand.")
+    records_a_day: int | None = Field(description="How many a person expects; null: by its last four windows.")
+    growth: GrowthOut | None = Field(description="Of a live dataset.")
+    window_of: str | None = Field(description="The live dataset that it is a window of.")
+    window_number: int | None
     version: DatasetVersionOut | None
     created_at: datetime
     url: str
@@ -109,7 +125,8 @@ def dataset_version_out(
     }
 
 
-def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion | None) -> dict[str, Any]:
+def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion | None, expected: Expected | None) -> dict[str, Any]:
+    growth = ("last_day", "records_a_day", "is_said", "is_exceeded")
     return {
         **named(dataset),
         "status": "defined" if version else "declared",
@@ -117,6 +134,12 @@ def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion |
         "evidence": dataset.evidence,
         "licence": dataset.licence,
         "egress": dataset.egress,
+        "is_live": dataset.is_live,
+        "window_records": dataset.window_records,
+        "records_a_day": dataset.records_a_day,
+        "growth": {name: getattr(expected, name) for name in growth} if expected else None,
+        "window_of": ids.canonical("ds", None, dataset.window_of_id) if dataset.window_of_id else None,
+        "window_number": dataset.window_number,
         "version": dataset_version_out(request, dataset, version) if version else None,
         "url": address(request, "dataset", dataset.slug),
     }
