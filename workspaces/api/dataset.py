@@ -61,9 +61,8 @@ class ProofOut(Schema):
 def list_datasets(request: ApiRequest, q: Text = "", cursor: Cursor = "", limit: Size = 50) -> Any:
     """Datasets, newest first; `q` looks for a text in name and slug."""
     page = dataset_rows(text=q, cursor=cursor, size=limit)
-    expected = expected_of([row.dataset for row in page.items], now=timezone.now())
     return {
-        "items": [dataset_out(request, row.dataset, row.version, expected.get(row.dataset.pk)) for row in page.items],
+        "items": [dataset_out(request, row.dataset, row.version, row.expected) for row in page.items],
         "next": page.next,
     }
 

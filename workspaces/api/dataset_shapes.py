@@ -138,7 +138,7 @@ def dataset_out(request: ApiRequest, dataset: Dataset, version: DatasetVersion |
         "window_records": dataset.window_records,
         "records_a_day": dataset.records_a_day,
         "growth": {name: getattr(expected, name) for name in growth} if expected else None,
-        "window_of": ids.canonical("ds", None, dataset.window_of_id) if dataset.window_of_id else None,
+        "window_of": dataset.window_of.public_id if dataset.window_of else None,
         "window_number": dataset.window_number,
         "version": dataset_version_out(request, dataset, version) if version else None,
         "url": address(request, "dataset", dataset.slug),

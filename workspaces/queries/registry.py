@@ -66,7 +66,7 @@ def benchmark_rows(*, text: str = "", cursor: str = "", size: int = 50) -> Page[
 
 def dataset_rows(*, text: str = "", cursor: str = "", size: int = 50, folds_windows: bool = False) -> Page[DatasetRow]:
     """Newest first. With `folds_windows` a live dataset stands for the windows that were cut off it, unless a text is looked for."""
-    rows = Dataset.objects.filter(named_like(text))
+    rows = Dataset.objects.filter(named_like(text)).select_related("window_of")
     page = newest_first(rows.filter(window_of=None) if folds_windows and not text else rows, cursor=cursor, size=size)
     versions = DatasetVersion.objects.filter(dataset__in=page.items).select_related("created_by")
     newest = {row.dataset_id: row for row in versions.order_by("dataset_id", "-number").distinct("dataset_id")}
