@@ -209,7 +209,7 @@ def _subject(read: Mapping[str, Artifact], named: str) -> Artifact | None:
 def _was_kept_apart(run: Run, contract: Contract) -> bool:
     """Admission asked for isolation on the run's own benchmark only; a score on another one with a holdout wants the same."""
     bare = run.frozen["pool"]["isolation"] == Pool.Isolation.NONE
-    return not contract.names_holdout or not bare or bool(contract.accepts_no_isolation_reason)
+    return contract.holdout_id is None or not bare or bool(contract.accepts_no_isolation_reason)
 
 
 def _benchmark(name: str) -> Benchmark | None:

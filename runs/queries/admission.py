@@ -86,7 +86,7 @@ def admission_facts(
             is_accepting=pool.is_accepting and pool.engine.is_accepting,
         ),
         holdout=HoldoutFacts(
-            in_contract=contract.names_holdout,
+            in_contract=contract.holdout_id is not None,  # of one that is elsewhere nothing lies here to be kept apart
             inputs=_held_out(prepared, held_out),
             accepted=contract.accepts_no_isolation_reason,
             for_evaluators=True,
