@@ -2,7 +2,7 @@
 
 Import: a table is received and kept as a version, against the same process reading, hashing and writing the same bytes to the same disk. With
 `--large` it has 1,000,000 records in 1 GB, else a tenth of that, which the transaction that keeps it
-outweighs. Then the process that hashes its records, with the most memory that it held.
+outweighs. Then the process that hashes its records; of both the most memory that they held.
 Overlap: 100,000 questions against 10,000 held out, of which near-duplicates were planted (one word of thirty is another, missing or more, or all are
 capitals), and as many relatives beside them, of whose words a quarter is another: whoever names one of those, or a pair by chance, is not precise.
 Targets: import at least half as fast as the bare loop, under 300 MB; 100,000 against 10,000 under 60 s with recall at least 0.95.
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,8 @@ def import_speed(laboratory: Laboratory, folder: Path) -> None:
     print(f"import of {RECORDS:,} records, {size / MIB:,.0f} MiB: {min(imported):.2f} s, bare loop {min(bare):.2f} s,", end=" ")
     verdict = judged("import", share >= IMPORT_SHARE) if LARGE else "not judged of so little"
     print(f"{share:.2f} of its speed, at least {IMPORT_SHARE}: {verdict}")
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of this process, with Django, until now
+    print(f"the process that imported held at most {held:.0f} MB, under {MOST_MB}: {judged('memory of the import', held < MOST_MB)}")
     answer, seconds, peak = ask({"do": "index", "files": [["table.csv", str(table)]], "out": str(folder / "records")})
     kept = (folder / "records").stat().st_size
     print(f"record hashes of {answer['records']:,}: {seconds:.1f} s, {kept / MIB:.1f} MiB kept, at most {peak:.0f} MB in memory,", end=" ")
