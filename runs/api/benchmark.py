@@ -12,7 +12,7 @@ from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
 from runs.api.scoreboard_shapes import ScoreboardOut, scoreboard_of
 from runs.queries.arena import arena
-from runs.queries.over_time import course_of
+from runs.queries.over_time import steps_page
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import MOST_COLUMNS, BoardView, scoreboard
 from workspaces.access import Kind, Permission
@@ -79,13 +79,13 @@ class BestOut(Schema):
 
 
 class CourseOut(Schema):
-    """`items`: the newest steps, newest first, of `count`. What was withdrawn set no record."""
+    """Newest first. What was withdrawn set no record."""
 
     benchmark_id: str
     contract_version: int | None
     metric: str | None
     items: list[BestOut]
-    count: int
+    next: str | None
 
 
 class RunsLeftOut(Schema):
@@ -178,14 +178,15 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
 
 
 @routes.get("/benchmarks/{benchmark}/over-time", needs=Permission.VIEW, kind=Kind.EVALUATION, response=CourseOut)
-def get_over_time(request: ApiRequest, benchmark: str) -> dict[str, Any]:
+def get_over_time(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """How the best score under the contract that holds now came about: each that was better than all before it."""
     found = Benchmark.objects.find(benchmark)
-    course = course_of(current_contract(found.pk))
+    contract = current_contract(found.pk)
+    page = steps_page(contract, cursor=cursor, size=limit)
     return {
         "benchmark_id": found.public_id,
-        "contract_version": course.contract and course.contract.version,
-        "metric": course.contract and course.contract.metric,
+        "contract_version": contract and contract.version,
+        "metric": contract and contract.metric,
         "items": [
             {
                 "evaluation_id": row.public_id,
@@ -199,10 +200,10 @@ def get_over_time(request: ApiRequest, benchmark: str) -> dict[str, Any]:
                 "by": named(step.by),
                 "created_at": row.created_at,
             }
-            for step in course.steps
+            for step in page.items
             for row, made in [(step.score.evaluation, step.score.made_by)]
         ],
-        "count": course.count,
+        "next": page.next,
     }
 
 

@@ -1,5 +1,6 @@
 """How the best score of a contract came about: each score that was better than all before it, as far as it stands now."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import F, Max, Min, Q, QuerySet, RowRange, Window
@@ -10,6 +11,7 @@ from runs.queries.score_rows import with_related
 from runs.queries.scoreboard import Score
 from runs.queries.standing import standing
 from workspaces.models import Contract
+from workspaces.queries.paging import Page, newest_first
 
 SHOWN = 200
 
@@ -40,16 +42,27 @@ def course_of(contract: Contract | None) -> Course:
     if contract is None:
         return Course(None)
     found = _steps(contract)
-    rows = with_related(found.order_by("-created_at", "-pk")[:SHOWN])
-    befores: list[float | None] = [getattr(row, "before") for row in rows]
-    steps = [
-        Step(Score(rank=None, evaluation=row, is_current=True), None if before is None else abs(row.value - before))
-        for row, before in zip(rows, befores, strict=True)
-    ]
+    steps = _told(found.order_by("-created_at", "-pk")[:SHOWN])
     return Course(contract, tuple(steps), len(steps) if len(steps) < SHOWN else found.count())
 
 
+def steps_page(contract: Contract | None, *, cursor: str, size: int) -> Page[Step]:
+    """The steps from a cursor on, newest first."""
+    page = newest_first(_steps(contract) if contract else Evaluation.objects.none(), cursor=cursor, size=size)
+    return Page(_told(page.items), page.next)
+
+
+def _told(rows: Iterable[Evaluation]) -> list[Step]:
+    whole = with_related(rows)
+    befores: list[float | None] = [getattr(row, "before") for row in whole]
+    return [
+        Step(Score(rank=None, evaluation=row, is_current=True), None if before is None else abs(row.value - before))
+        for row, before in zip(whole, befores, strict=True)
+    ]
+
+
 def _steps(contract: Contract) -> "QuerySet[Evaluation]":
+    """Each with `before`, the best before it. What comes before a cursor is asked of the rows, and so are the windows: they look back alone."""
     is_lower_better = contract.direction == Contract.Direction.MINIMIZE
     best = (Min if is_lower_better else Max)("value")
     before = Window(best, order_by=[F("created_at").asc(), F("pk").asc()], frame=RowRange(end=-1))

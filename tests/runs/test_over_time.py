@@ -68,11 +68,15 @@ def test_page_file_and_api_say_the_same(laboratory: Laboratory, monkeypatch: pyt
     page = client.get(PAGE).content.decode()
     assert "The best score has been beaten 2 times, last by third with 0.7500" in page and "minutes before now" in page
     rows = list(csv.DictReader(io.StringIO(b"".join(client.get(f"{PAGE}csv/")).decode())))
-    told = client.get("/api/v1/workspaces/lab/benchmarks/accuracy/over-time").json()
+    api, items, cursor = "/api/v1/workspaces/lab/benchmarks/accuracy/over-time", list[dict[str, Any]](), ""
+    for _ in range(3):
+        told = client.get(api, {"cursor": cursor, "limit": "1"}).json()
+        items, cursor = items + told["items"], told["next"]
+    assert cursor is None
     assert [(row["name"], row["score"], row["better by"]) for row in rows] == [
-        (item["run_name"], str(item["value"]), "" if item["by"] is None else str(item["by"])) for item in told["items"]
+        (item["run_name"], str(item["value"]), "" if item["by"] is None else str(item["by"])) for item in items
     ]
-    assert (told["count"], len(rows)) == (3, 3)
+    assert len(rows) == 3
     monkeypatch.setattr(over_time, "SHOWN", 2)
     assert "newest 2 of 3" in client.get(PAGE).content.decode()
     assert Client().get(PAGE).status_code == 302
