@@ -12,7 +12,7 @@ from django.test.utils import override_settings, setup_databases, teardown_datab
 
 from labsite.owner import as_owner
 from runs.jobs import lanes
-from tests.parallel import LONG, Together
+from tests.parallel import Together
 
 
 @pytest.fixture(scope="session")
@@ -80,10 +80,6 @@ def strict_templates(django_test_environment: None) -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LONG.match(item.nodeid) is None)  # in every process alike
-
-
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Together:
     return Together(config, log)
 

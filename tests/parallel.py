@@ -11,10 +11,6 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = re.compile(r"tests/(?:runs/(?:pools/)?test_(?:ray_(?!answers)|sweep_on_four_pools)|examples/(\w+)/)")
 
 
-# They take minutes each: begun last, the other process would wait for them.
-LONG = re.compile(r"tests/(?:labsite/test_(?:kills|tutorials|up_accounts)|browser/test_every_page)")
-
-
 class Together(LoadScopeScheduling):
     """Groups first, the largest before the others, then test by test."""
 
