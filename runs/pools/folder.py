@@ -78,7 +78,8 @@ def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, 
 
 
 def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
-    """Regular files below `outputs/`, sorted by path; everything else is counted, and what may be work is named."""
+    """Regular files below `outputs/`, sorted by path; everything else is counted, and what may be work is named. PoolError where the file system
+    says nothing of them just now: what was not seen is not left."""
     found = OutputList()
     todo: list[tuple[str, ...]] = [()]
     while todo:
@@ -89,7 +90,9 @@ def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
                     _sort_in(entry, here, parts, owners, found, todo)
         except FileNotFoundError:
             found.skipped += 1
-        except OSError:
+        except OSError as error:
+            if error.errno in _PASSING:
+                raise PoolError(f"the outputs cannot be listed just now: {error.strerror}") from error
             found.leave("closed", "/".join(parts) or "outputs/")
     found.sort(key=lambda one: one.path)
     return found

@@ -25,14 +25,20 @@ with open("../events.jsonl", "a") as events:
 """
 
 
-def ended_attempt(laboratory: Laboratory) -> tuple[Run, Attempt]:
-    """A run whose program has ended, on record, and of which nothing has been collected."""
+def exited(laboratory: Laboratory) -> tuple[Run, Attempt]:
+    """A run whose program has ended, which nobody has looked at."""
     with laboratory.opened():
         run = launch(laboratory)
     dispatch(laboratory)
     with laboratory.opened():
         attempt = Attempt.objects.get(run=run)
     until(lambda: (folder_of(laboratory, attempt) / "state" / "exit.json").exists(), "the program's end")
+    return run, attempt
+
+
+def ended_attempt(laboratory: Laboratory) -> tuple[Run, Attempt]:
+    """A run whose program has ended, on record, and of which nothing has been collected."""
+    run, attempt = exited(laboratory)
 
     def is_closed() -> bool:
         watch_only(laboratory)

@@ -16,11 +16,11 @@ from runs.lifecycle import RunStatus
 from runs.models import Attempt, Evaluation, Run, Watch
 from runs.place import place_of
 from runs.pools.base import NoAnswer, NotPlain, PoolError
-from runs.pools.folder import read_piece
+from runs.pools.folder import list_outputs, read_piece
 from runs.pools.local import LocalPool
 from tests.factories_runs import Laboratory, collect, dispatch, drive, launch, make_laboratory, watch, watch_only
-from tests.runs.attempts import folder_of, kept, settled, until, watch_until
-from tests.runs.ended import ended_attempt, fresh
+from tests.runs.attempts import kept, settled, watch_until
+from tests.runs.ended import ended_attempt, exited, fresh
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
@@ -45,17 +45,6 @@ def silent_once(monkeypatch: pytest.MonkeyPatch, name: str, fault: PoolError) ->
 
     monkeypatch.setattr(LocalPool, "read", answer)
     return asked
-
-
-def exited(laboratory: Laboratory) -> tuple[Run, Attempt]:
-    """A run whose program has ended, which nobody has looked at."""
-    with laboratory.opened():
-        run = launch(laboratory)
-    dispatch(laboratory)
-    with laboratory.opened():
-        attempt = Attempt.objects.get(run=run)
-    until(lambda: (folder_of(laboratory, attempt) / "state" / "exit.json").exists(), "the program's end")
-    return run, attempt
 
 
 @pytest.mark.parametrize("fault", [NoAnswer("all 8 sessions are in use"), PoolError("shows another host key than the one pinned")])
@@ -105,6 +94,26 @@ def test_a_file_system_that_has_gone_says_nothing_of_the_file(
     with pytest.raises(PoolError) as caught:
         read_piece(tmp_path, ("events.jsonl",), frozenset({os.geteuid()}), offset=0, limit=10)
     assert isinstance(caught.value, NotPlain) is not is_passing
+
+
+@pytest.mark.parametrize(("number", "is_passing"), [(errno.EIO, True), (errno.ESTALE, True), (errno.EACCES, False)])
+def test_outputs_that_cannot_be_listed_now_are_not_left(
+    number: int, is_passing: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "outputs" / "deep").mkdir(parents=True)
+    here = os.open
+
+    def fails(path: Any, *more: Any, **asked: Any) -> int:
+        if path == "deep":
+            raise OSError(number, os.strerror(number))
+        return here(path, *more, **asked)
+
+    monkeypatch.setattr(os, "open", fails)
+    if is_passing:
+        with pytest.raises(PoolError, match="just now"):
+            list_outputs(tmp_path, frozenset({os.geteuid()}))
+    else:
+        assert list_outputs(tmp_path, frozenset({os.geteuid()})).left == {"closed": (1, "deep")}
 
 
 # --- Starting -------------------------------------------------------------------------------------------------------------------------------
