@@ -43,7 +43,6 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
     contracts = contracts_of(found)
     board = _board(request, found)
     contract = board.contract or (contracts[0] if contracts else None)
-    is_past = bool(contracts) and contract != contracts[0]
     drawn = _drawn(board)
     last, total = (board.over_seeds.last, board.over_seeds.total) if board.over_seeds else (board.last, board.total)
     context = {
@@ -57,8 +56,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "leader_at": drawn.rows[0].at if drawn.rows[0] is not None else "",
         "chips": _chips(board),
         "leads": _leads(board),
-        "is_past": is_past,
-        "moment": moment_of(contract, timezone.now()) if contract is not None and not is_past else "",
+        "moment": moment_of(contract, timezone.now()) if contract is not None and not board.is_past else "",
         "columns": _columns(board),
         "heads": _heads(board),
         "orders": [
@@ -72,7 +70,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "total": total,
         "first_page": address(replace(board.view, start=0)) if board.view.start else "",
         "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
-        "quota": None if is_past else _quota(request, contract),
+        "quota": None if board.is_past else _quota(request, contract),
         "answer": seeds_answer(board) if board.over_seeds else _answer(board),
         "checks": _checks(board) if board.scores or (board.over_seeds and board.over_seeds.rows) else [],
         "checked": checked(contract),
