@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
-from runs.api.scoreboard_shapes import ScoreboardOut, scoreboard_of
+from runs.api.scoreboard_shapes import ScoreboardOut, named_score, scoreboard_of
 from runs.queries.arena import arena
 from runs.queries.over_time import steps_page
 from runs.queries.quota import quota_of
@@ -187,22 +187,7 @@ def get_over_time(request: ApiRequest, benchmark: str, cursor: Cursor = "", limi
         "benchmark_id": found.public_id,
         "contract_version": contract and contract.version,
         "metric": contract and contract.metric,
-        "items": [
-            {
-                "evaluation_id": row.public_id,
-                "run_id": row.run.public_id,
-                "run_name": row.run.name,
-                "made_by_run_id": made.public_id,
-                "agent": made.agent.slug,
-                "agent_version": made.agent_version.number,
-                "value": row.value,
-                "standard_error": named(row.standard_error),
-                "by": named(step.by),
-                "created_at": row.created_at,
-            }
-            for step in page.items
-            for row, made in [(step.score.evaluation, step.score.made_by)]
-        ],
+        "items": [{**named_score(step.score), "by": named(step.by)} for step in page.items],
         "next": page.next,
     }
 

@@ -177,19 +177,12 @@ def _together(metric: str, found: Together) -> dict[str, Any]:
 
 
 def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
-    row, made, ranks, between = score.evaluation, score.made_by, score.ranks, score.interval
+    row, ranks, between = score.evaluation, score.ranks, score.interval
     columns = zip(board.columns, score.others, ranks.of[1:] if ranks else [None] * len(score.others), strict=True)
     return {
+        **named_score(score),
         "rank": score.rank,
         "sharing": score.sharing,
-        "evaluation_id": row.public_id,
-        "run_id": row.run.public_id,
-        "run_name": row.run.name,
-        "made_by_run_id": made.public_id,
-        "agent": made.agent.slug,
-        "agent_version": made.agent_version.number,
-        "value": named(row.value),
-        "standard_error": named(row.standard_error),
         "low": between and named(between.low),
         "high": between and named(between.high),
         "samples": row.samples,
@@ -204,6 +197,21 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
         ],
         "mean_rank": ranks and ranks.mean,
         "median_rank": ranks and ranks.median,
+    }
+
+
+def named_score(score: Score) -> dict[str, Any]:
+    """What every row says of a score: whose it is, and what it is."""
+    row, made = score.evaluation, score.made_by
+    return {
+        "evaluation_id": row.public_id,
+        "run_id": row.run.public_id,
+        "run_name": row.run.name,
+        "made_by_run_id": made.public_id,
+        "agent": made.agent.slug,
+        "agent_version": made.agent_version.number,
+        "value": named(row.value),
+        "standard_error": named(row.standard_error),
         "created_at": row.created_at,
     }
 
