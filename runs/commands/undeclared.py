@@ -52,9 +52,8 @@ def note_undeclared(event: Draft, run: Run) -> list[UndeclaredInput]:
     things, linked = [], set()
     for one in told[:MOST]:
         found = copies.get(one.sha256, [Copy()])
-        things.append(
-            (one, found[:1] if one.sha256 in linked else found)
-        )  # told under two names, it is linked to all that have it but once
+        # Told under two names, it is linked to all that have it but once.
+        things.append((one, found[:1] if one.sha256 in linked else found))
         linked.add(one.sha256)
     links = [(nth, one, copy) for one, found in things for nth, copy in enumerate(found)]
     links.sort(key=lambda link: link[0])  # where there are too many, of each thing the newest
