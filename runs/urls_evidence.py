@@ -1,6 +1,6 @@
 """Pages of evidence: artifacts and what of them is promoted, who beats whom, where things came from, what is withdrawn."""
 
-from runs.views import arena, artifact, contract_check, evaluation, lineage, over_time, promotion, withdrawal, withdrawal_csv
+from runs.views import arena, artifact, contract_check, evaluation, head_to_head, lineage, over_time, promotion, withdrawal, withdrawal_csv
 from workspaces.access import Kind, Permission
 from workspaces.pages import page
 
@@ -30,6 +30,20 @@ urlpatterns = [
         "benchmarks/<str:benchmark>/arena/csv/",
         arena.benchmark_arena_csv,
         name="benchmark-arena-csv",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
+    page(
+        "benchmarks/<str:benchmark>/arena/sequential/",
+        head_to_head.benchmark_sequential,
+        name="benchmark-sequential",
+        needs=Permission.VIEW,
+        kind=Kind.EVALUATION,
+    ),
+    page(
+        "benchmarks/<str:benchmark>/arena/sequential/csv/",
+        head_to_head.benchmark_sequential_csv,
+        name="benchmark-sequential-csv",
         needs=Permission.VIEW,
         kind=Kind.EVALUATION,
     ),

@@ -11,14 +11,16 @@ from pydantic import Field
 from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
 from runs.api.scoreboard_shapes import ScoreboardOut, named_score, scoreboard_of
+from runs.models import Artifact
 from runs.queries.arena import arena
+from runs.queries.head_to_head import MOST_ELO, RATES, Question, head_to_head
 from runs.queries.over_time import steps_page
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import MOST_COLUMNS, BoardView, scoreboard
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
-from workspaces.models import Benchmark
+from workspaces.models import Benchmark, NotFound
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import current_contract
 
@@ -26,6 +28,8 @@ routes = Routes("benchmarks")
 
 
 Place = Annotated[str, Query(pattern=r"^[0-9]{0,6}$")]  # how many scores of the board stand before the first
+Elo = Annotated[float, Field(ge=-MOST_ELO, le=MOST_ELO)]
+ErrorRate = Annotated[float, Field(ge=RATES[0], le=RATES[1])]
 Metrics = Annotated[tuple[Annotated[str, Field(max_length=250)], ...], Query(max_length=MOST_COLUMNS)]
 
 
@@ -60,6 +64,34 @@ class ArenaOut(Schema):
     is_cut: bool
     is_unrated: bool
     items: list[PlayerOut]
+    next: str | None
+
+
+class PlayedOut(Schema):
+    """`pairs`: how often the first had 0, 1/2, 1, 3/2 and 2 points of a pair of games in this run. `pairs_so_far` and
+    `log_likelihood_ratio` are null for games after the answer."""
+
+    run_id: str
+    ended_at: datetime
+    pairs: tuple[int, int, int, int, int]
+    pairs_so_far: int | None
+    log_likelihood_ratio: float | None
+
+
+class SequentialOut(Schema):
+    """`accepted`: H0, H1, or empty where neither is. `points` of `pairs` of games; the ratio was `log_likelihood_ratio` then, and H0 is accepted at
+    `low`, H1 at `high`. `is_cut`: there are more games than were read."""
+
+    benchmark_id: str
+    contract_version: int
+    accepted: Literal["", "H0", "H1"]
+    pairs: int
+    points: float
+    log_likelihood_ratio: float
+    low: float
+    high: float
+    is_cut: bool
+    items: list[PlayedOut]
     next: str | None
 
 
@@ -172,6 +204,52 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
                 "is_reference": player.is_reference,
             }
             for player in page.items
+        ],
+        "next": page.next,
+    }
+
+
+@routes.get("/benchmarks/{benchmark}/arena/sequential", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=SequentialOut)
+def get_sequential(
+    request: ApiRequest,
+    benchmark: str,
+    first: str,
+    second: str,
+    elo0: Elo = 0.0,
+    elo1: Elo = 50.0,
+    alpha: ErrorRate = 0.05,
+    beta: ErrorRate = 0.05,
+    cursor: Cursor = "",
+    limit: Size = 50,
+) -> dict[str, Any]:
+    """Whether an artifact is stronger than another: Wald's sequential probability ratio test of `elo0` against `elo1`, over the games that the arena
+    counts, in the order in which their runs ended. The first bound that is passed answers; `alpha` and `beta` are the error rates."""
+    found = Benchmark.objects.find(benchmark)
+    contract = current_contract(found.pk)
+    both = Artifact.objects.find(first), Artifact.objects.find(second)
+    if contract is None:
+        raise NotFound("contract")
+    told = head_to_head(contract, *both, Question(elo0, elo1, alpha, beta))
+    page = in_order(enumerate(told.played), lambda entry: (entry[0],), cursor=cursor, size=limit)
+    return {
+        "benchmark_id": found.public_id,
+        "contract_version": contract.version,
+        "accepted": told.said.accepted,
+        "pairs": told.said.pairs,
+        "points": told.said.points,
+        "log_likelihood_ratio": told.said.ratio,
+        "low": told.said.low,
+        "high": told.said.high,
+        "is_cut": told.is_cut,
+        "items": [
+            {
+                "run_id": each.run.public_id,
+                "ended_at": each.run.ended_at,
+                "pairs": each.pairs,
+                "pairs_so_far": each.after and each.after.pairs,
+                "log_likelihood_ratio": each.after and each.after.ratio,
+            }
+            for _, each in page.items
         ],
         "next": page.next,
     }

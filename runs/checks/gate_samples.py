@@ -13,13 +13,13 @@ from runs.checks.candidate import Candidate, beside_holdout, newest_score
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Evaluation, Run
 from runs.policy.measured import BINS, key_of
-from runs.policy.sequential import OUTCOMES
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.pairs import LOST, PAIRS_KIND, matches_in
+from runs.queries.pairs import LOST, PAIRS_KIND, pairs_of
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
 from workspaces.models import Agent, Benchmark, Contract, NotFound
 from workspaces.queries.registry import current_contract
+from workspaces.queries.withdrawal import marked
 
 MOST_MATCHES = 200
 COMPARING = ("no_holdout_regression", "calibrated_disagreement_gain")
@@ -133,7 +133,7 @@ def _newest_of(agent: Agent, candidate: Candidate, contract: Contract) -> Evalua
 
 def _games(candidate: Candidate) -> dict[str, Any]:
     """Pairs of games between the two in the order in which their runs ended, counted by the candidate's points. A run counts if it evaluates, ended
-    well, and was given both files by labsite, which checked their hashes: who played is not the run's word."""
+    well, and was given both files by labsite, which checked their hashes: who played is not the run's word. What was withdrawn does not count."""
     if candidate.standing is None:
         return {"is_first": True}
     mine, other = candidate.artifact.blob.sha256, candidate.standing.artifact.blob.sha256
@@ -142,24 +142,15 @@ def _games(candidate: Candidate) -> dict[str, Any]:
         runs = runs.filter(agent_version=candidate.contract.evaluator_id)
     both = Run.objects.filter(pk__in=runs.values("pk"), inputs__sha256=other).distinct() if mine != other else Run.objects.none()
     kept = list(both.order_by("-ended_at", "-pk")[:MOST_MATCHES])[::-1]
-    files = Artifact.objects.filter(run__in=kept, kind=PAIRS_KIND, deleted_at=None).select_related("blob").order_by("created_at", "pk")
+    files = Artifact.objects.filter(run__in=kept, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
+    files = files.select_related("blob").order_by("created_at", "pk")
     by_run = {file.run_id: file for file in files}
     batches = []
     for run in kept:
-        pairs = _pairs(by_run[run.pk], mine, other) if run.pk in by_run else None
+        pairs = pairs_of(by_run[run.pk], mine, other) if run.pk in by_run else None
         if pairs is not None:
             batches.append({"run": run.public_id, "label": run.name, "sha256": by_run[run.pk].blob.sha256, "pairs": pairs})
     return {"against": _title(candidate.standing.artifact), "candidate": mine, "champion": other, "batches": batches}
-
-
-def _pairs(file: Artifact, mine: str, other: str) -> list[int] | None:
-    """How often the candidate had 0, 1/2, 1, 3/2 and 2 points of a pair; None where the file says nothing of the two, or is not as it should be."""
-    counts = [0] * OUTCOMES
-    for first, second, pairs in matches_in(file) or ():
-        if {first, second} == {mine, other}:
-            turned = pairs if first == mine else pairs[::-1]
-            counts = [one + more for one, more in zip(counts, turned, strict=True)]
-    return counts if sum(counts) else None
 
 
 def _title(artifact: Artifact) -> str:

@@ -10,7 +10,7 @@ plays by the same test; its code travels to the pools and can import nothing of 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 ELO_SPREAD = 400.0
@@ -33,15 +33,22 @@ class Answer:
 
 def answer(batches: Iterable[Sequence[int]], elo0: float, elo1: float, alpha: float, beta: float) -> Answer:
     """Of batches in the order in which they were played: the first bound that is passed decides, whatever comes after it."""
+    *_, last = course(batches, elo0, elo1, alpha, beta)
+    return last
+
+
+def course(batches: Iterable[Sequence[int]], elo0: float, elo1: float, alpha: float, beta: float) -> Iterator[Answer]:
+    """What the test says before any batch, and after each until one decides."""
     low, high = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
-    counts, ratio, accepted = [0] * OUTCOMES, 0.0, ""
+    counts = [0] * OUTCOMES
+    yield Answer("", 0.0, 0, 0.0, low, high)
     for batch in batches:
         counts = [one + more for one, more in zip(counts, batch, strict=True)]
         ratio = log_likelihood_ratio(counts, elo0, elo1)
         accepted = "H0" if ratio <= low else "H1" if ratio >= high else ""
+        yield Answer(accepted, ratio, sum(counts), sum(place * count for place, count in enumerate(counts)) / 2, low, high)
         if accepted:
-            break
-    return Answer(accepted, ratio, sum(counts), sum(place * count for place, count in enumerate(counts)) / 2, low, high)
+            return
 
 
 def expected_score(elo: float) -> float:

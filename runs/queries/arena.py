@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from django.db.models import QuerySet
+
 from runs.admission import EVALUATE
 from runs.bradley_terry import Met, Rating, connected, rate
 from runs.lifecycle import RunStatus
@@ -25,15 +27,19 @@ GAMES_OF_PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """`rank`: equal ratings share it. `points` (a draw is a half) of `games`, against `opponents` others."""
+    """`rank`: equal ratings share it. `points` (a draw is a half) of `games`, against `opponents` others, whose hashes are `met`."""
 
     rank: int
     artifact: Artifact
     rating: Rating
     points: float
     games: int
-    opponents: int
+    met: frozenset[str]
     is_reference: bool
+
+    @property
+    def opponents(self) -> int:
+        return len(self.met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +70,18 @@ class Arena:
     def reference(self) -> Player | None:
         return next((player for player in self.players if player.is_reference), None)
 
+    @property
+    def entrants(self) -> list[Artifact]:
+        """All who have played, those who are rated first."""
+        return [*(each.artifact for each in self.players), *(each.artifact for each in self.apart)]
+
 
 def arena(benchmark: Benchmark) -> Arena:
     """Reads up to MOST_FILES files from the store."""
     contract = current_contract(benchmark.pk)
     if contract is None:
         return Arena(None)
-    files = _files(contract)
+    files = list(files_of(contract).order_by("-created_at", "-pk")[: MOST_FILES + 1])
     played, artifacts, unread = _played(files[:MOST_FILES])
     games = _games_of(played)
     kept = {sha for sha, _ in games.most_common(MOST_PLAYERS)}
@@ -97,21 +108,26 @@ def arena(benchmark: Benchmark) -> Arena:
     )
 
 
-def _files(contract: Contract) -> list[Artifact]:
-    """The newest of each run, newest first."""
+def files_of(contract: Contract, *given: str) -> "QuerySet[Artifact]":
+    """Files of games that count, the newest of each run; of runs that were given all artifacts of these hashes."""
     scored = standing().filter(benchmark=contract.benchmark_id, contract=contract).values("run")
     runs = Run.objects.filter(pk__in=scored, kind=EVALUATE, status=RunStatus.SUCCEEDED)
     if contract.evaluator_id is not None:
         runs = runs.filter(agent_version=contract.evaluator_id)
+    for sha in given:
+        runs = runs.filter(pk__in=_given().filter(sha256=sha).values("run"))
     rows = Artifact.objects.filter(run__in=runs, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
     newest = rows.order_by("run", "-created_at", "-pk").distinct("run").values("pk")
-    return list(Artifact.objects.filter(pk__in=newest).select_related("blob").order_by("-created_at", "-pk")[: MOST_FILES + 1])
+    return Artifact.objects.filter(pk__in=newest).select_related("blob", "run")
+
+
+def _given() -> "QuerySet[RunInput]":
+    return RunInput.objects.filter(artifact__isnull=False).exclude(artifact__in=marked("artifact"))
 
 
 def _played(files: list[Artifact]) -> tuple[list[Met[str]], dict[str, Artifact], int]:
     """What came of each two, by the hashes of what played; the artifacts by these; and how many files told nothing."""
-    given = RunInput.objects.filter(run__in=[file.run_id for file in files], artifact__isnull=False)
-    given = given.exclude(artifact__in=marked("artifact")).select_related("artifact__run__agent", "artifact__blob")
+    given = _given().filter(run__in=[file.run_id for file in files]).select_related("artifact__run__agent", "artifact__blob")
     artifacts: dict[str, Artifact] = {}
     by_run: dict[object, set[str]] = {}
     for entry in given.order_by("artifact__created_at", "artifact_id"):
@@ -141,11 +157,17 @@ def _games_of(met: list[Met[str]]) -> Counter[str]:
     return games
 
 
-def _apart(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> list[Apart]:
+def _others(met: list[Met[str]]) -> dict[str, set[str]]:
+    """Whom each has met."""
     others: dict[str, set[str]] = {}
     for each in met:
         others.setdefault(each.first, set()).add(each.second)
         others.setdefault(each.second, set()).add(each.first)
+    return others
+
+
+def _apart(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> list[Apart]:
+    others = _others(met)
     return [
         Apart(
             artifacts[sha], games, tuple(sorted((artifacts[other] for other in others[sha]), key=lambda made: (made.created_at, made.pk)))
@@ -169,7 +191,7 @@ def _reference(met: list[Met[str]], artifacts: Mapping[str, Artifact]) -> str:
 
 def _players(met: list[Met[str]], ratings: Mapping[str, Rating], artifacts: Mapping[str, Artifact], reference: str) -> list[Player]:
     points: dict[str, float] = dict.fromkeys(ratings, 0.0)
-    opponents = Counter(sha for each in met for sha in (each.first, each.second))
+    others = _others(met)
     for each in met:
         points[each.first] += each.points
         points[each.second] += each.games - each.points
@@ -178,7 +200,7 @@ def _players(met: list[Met[str]], ratings: Mapping[str, Rating], artifacts: Mapp
     return [
         Player(
             rank=1 + sum(other.elo > ratings[sha].elo for other in ratings.values()), artifact=artifacts[sha], rating=ratings[sha],
-            points=points[sha], games=games[sha], opponents=opponents[sha], is_reference=sha == reference,
+            points=points[sha], games=games[sha], met=frozenset(others[sha]), is_reference=sha == reference,
         )
         for sha in ordered
     ]  # fmt: skip

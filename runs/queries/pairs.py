@@ -35,3 +35,13 @@ def matches_in(file: Artifact) -> list[Match] | None:
     except (ValueError, TypeError, KeyError, RecursionError, *LOST):
         return None
     return found
+
+
+def pairs_of(file: Artifact, first: str, second: str) -> list[int] | None:
+    """How often the first of two, by their hashes, had 0, 1/2, 1, 3/2 and 2 points of a pair; None where the file says nothing of the two, or is not
+    as it should be."""
+    counts = [0] * OUTCOMES
+    for one, other, pairs in matches_in(file) or ():
+        if first != second and {one, other} == {first, second}:
+            counts = [count + more for count, more in zip(counts, pairs if one == first else pairs[::-1], strict=True)]
+    return counts if sum(counts) else None

@@ -11,6 +11,7 @@ from django.utils import timezone
 from runs.checks import gate_samples
 from runs.checks.policy_facts import facts_for
 from runs.commands.approval import decide_approval
+from runs.commands.withdrawal import withdraw
 from runs.jobs import decide as decide_job
 from runs.jobs.decide import decide_policies
 from runs.models import Artifact, Decision, Evaluation, Policy, PolicyVersion, Promotion
@@ -18,6 +19,7 @@ from runs.policy.checks import look
 from runs.policy.decide import decide
 from runs.policy.document import read_policy
 from runs.policy.facts import Cause, Facts, facts_from
+from runs.queries.withdrawal import find_subject
 from tests import factories_promotions
 from tests.factories import make_member
 from tests.factories_pages import add_artifact, client_of
@@ -193,12 +195,13 @@ def test_games_count_where_labsite_gave_a_run_both_files(laboratory: Laboratory)
         trained = make_candidate(laboratory, content=b"another file").run
         candidate = add_artifact(actor=laboratory.owner, run=trained, path="next.pt", content=b"the candidate", kind="model")
         files = candidate.blob.sha256, champion.blob.sha256
+    measured: list[Evaluation] = []
 
     def played(*pairs: int, by: tuple[Artifact, ...] = (candidate, champion), turned: bool = False) -> tuple[str, str]:
         first, second = files[::-1] if turned else files
         document = {"schema": "labsite.pairs.v1", "matches": [{"first": first, "second": second, "pairs": list(pairs)}]}
-        measured = judged(laboratory, *by, rows=[(1.0, None)], pairs=document, subject="next-pt")
-        return asked_of(laboratory, measured, ELO)[1]["elo_sequential"]
+        measured.append(judged(laboratory, *by, rows=[(1.0, None)], pairs=document, subject="next-pt"))
+        return asked_of(laboratory, measured[-1], ELO)[1]["elo_sequential"]
 
     verdict, words = played(0, 0, 0, 0, 40, by=(candidate,))
     assert (verdict, "has played pairs of games" in words) == ("unknown", True), (
@@ -208,6 +211,11 @@ def test_games_count_where_labsite_gave_a_run_both_files(laboratory: Laboratory)
     assert (verdict, "After 5 pairs" in words) == ("unknown", True)
     verdict, words = played(20, 12, 6, 0, 0, turned=True)
     assert (verdict, "After 43 pairs" in words) == ("pass", True), words
+    with laboratory.opened():
+        subject, label = find_subject("run", measured[-1].run.public_id)
+        withdraw(actor=laboratory.owner, subject=subject, label=label, reason="the engine cheated")
+    verdict, words = asked_of(laboratory, measured[1], ELO)[1]["elo_sequential"]
+    assert (verdict, "After 5 pairs" in words) == ("unknown", True), "games that were withdrawn do not count"
 
 
 def test_what_a_candidate_was_made_of(laboratory: Laboratory) -> None:
