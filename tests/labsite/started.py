@@ -106,5 +106,5 @@ def signed_in(url: str, name: str, password: str) -> urllib.request.OpenerDirect
 
 
 def read(browser: urllib.request.OpenerDirector, url: str, body: bytes | None = None) -> str:
-    with browser.open(urllib.request.Request(url, body, {"Referer": url}), timeout=20) as answer:  # noqa: S310  # our own address, on loopback
+    with browser.open(urllib.request.Request(url, body, {"Referer": url}), timeout=SECONDS) as answer:  # noqa: S310  # our own address, on loopback
         return str(answer.read().decode())

@@ -83,7 +83,7 @@ def test_starts_answers_refuses_a_second_and_ends_all(up: Up, open_home: Home, p
     first = up()
     told = ready(first)
     assert told["url"] == f"http://127.0.0.1:{port}/"
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=SECONDS) as answer:
         assert answer.status == 200
     children = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
     assert len(children) >= 2 + 1 + 4  # servers, web, workers

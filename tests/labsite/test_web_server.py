@@ -57,12 +57,12 @@ def port(log: Path, environment: dict[str, str]) -> Iterator[int]:
         yield number
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def slow_form(port: int) -> socket.socket:
     """A client that has said what it sends, and has sent none of it yet."""
-    client = socket.create_connection(("127.0.0.1", port), timeout=20)
+    client = socket.create_connection(("127.0.0.1", port), timeout=60)
     token = "a" * 32
     head = f"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: csrftoken={token}\r\nContent-Length: 40\r\n"
     client.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode())
@@ -75,7 +75,7 @@ def test_a_client_slower_than_the_timeout_is_answered_and_others_are_meanwhile(p
         for piece in range(8):
             for client in slow:
                 client.sendall(b"name=" if piece == 0 else b"abcde")
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=20) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=60) as answer:
                 assert answer.status == 200
             time.sleep(2 * TIMEOUT / 8)
         for client in slow:
@@ -90,7 +90,7 @@ def test_silent_clients_lose_their_threads(port: int, log: Path) -> None:
     for number, client in enumerate(silent):
         client.sendall(b"login=a" if number % 2 else b"")
     for _ in range(CLIENTS):
-        silent.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+        silent.append(socket.create_connection(("127.0.0.1", port), timeout=60))
         silent[-1].sendall(f"GET /livez HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-A: ".encode())
     try:
         # Those before it have each a turn of silence; at worst one worker has got all of them.

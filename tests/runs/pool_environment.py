@@ -28,7 +28,7 @@ def made_environment() -> Iterator[Path]:
         done = subprocess.run([pool_python(), "-c", question], capture_output=True, text=True, check=True, timeout=120)
         *version, packages = done.stdout.split()
         asked = [SYSTEM_PYTHON, "-c", "import sys; print(*sys.version_info[:2])"]
-        same = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout.split() == version
+        same = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=120).stdout.split() == version
     except (OSError, subprocess.CalledProcessError):
         same = False
     if not same:

@@ -164,7 +164,7 @@ class SlurmCluster:
 
     def run(self, *command: str, check: bool = False) -> str:
         """One of Slurm's programs, as root; what it printed."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, check=check)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=90, check=check)
         return done.stdout
 
     def job(self, name: str, what: str = "%T") -> str:
@@ -201,7 +201,7 @@ class SlurmCluster:
     def _start(self, program: str, *options: str) -> None:
         done = subprocess.run(
             [str(shutil.which(program, path=PATHS)), *options],
-            env=self.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False,
+            env=self.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=90, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{program}: {done.stdout.decode()} {self.log()}"
 

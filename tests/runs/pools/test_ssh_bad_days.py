@@ -82,7 +82,7 @@ def test_large_files_on_their_way_keep_nobody_from_the_host(lab: Laboratory, mon
     for thread in threads:
         thread.start()
     try:
-        assert all(sending.acquire(timeout=15) for _ in threads)
+        assert all(sending.acquire(timeout=60) for _ in threads)
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
             assert lab.look(orders[0]).status == Status.MISSING
