@@ -43,12 +43,14 @@ def _copy_inputs(event: Draft, /, *, actor: Actor, pattern: Run, run: Run) -> No
 
 
 @command(Verb.LAUNCH_ADMITTED, needs=Permission.LAUNCH_RUN, kind=Kind.RUN)
-def add_input(event: Draft, /, *, actor: Actor, run: Run, version: DatasetVersion | None = None, artifact: Artifact | None = None) -> None:
+def add_input(
+    event: Draft, /, *, actor: Actor, run: Run, version: DatasetVersion | None = None, artifact: Artifact | None = None, slug: str = "model"
+) -> None:
     """Something more that the run has read and named."""
     values: dict[str, Any] = (
         {"slug": "more-data", "kind": "dataset", "dataset_version": version, "sha256": "0" * 64}
         if version is not None
-        else {"slug": "model", "kind": "artifact", "artifact": artifact, "sha256": artifact.blob.sha256 if artifact else ""}
+        else {"slug": slug, "kind": "artifact", "artifact": artifact, "sha256": artifact.blob.sha256 if artifact else ""}
     )
     event.created(RunInput.objects.create(run=run, **values))
 

@@ -5,19 +5,27 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from runs.models import Artifact
-from runs.queries.rests import held
+from runs.queries.rests import has_been_read, held, scores_below
 from workspaces import scope
 from workspaces.models import Workspace
 
 
 def expired(now: datetime, limit: int) -> list[Artifact]:
-    """At most `limit`, the oldest first; nothing rests on them now. An artifact's own day goes before what its kind says."""
+    """At most `limit`, on which nothing rests now: the oldest that nothing has read, then of the others. An artifact's own day goes before what its
+    kind says."""
     days: dict[str, int] = Workspace.objects.values_list("artifact_days", flat=True).get(pk=scope.current_id())
     over = Q(keep_until__lte=now)
     for kind, count in days.items():
         over |= Q(keep_until=None, kind=kind, created_at__lte=now - timedelta(days=count))
     # What something rests on is left out, so that it does not stand before the others for as long as it is held.
-    return list(Artifact.objects.filter(over, deleted_at=None).exclude(held()).order_by("created_at", "pk")[:limit])
+    rows = Artifact.objects.filter(over, deleted_at=None).exclude(held())
+    found = list(rows.exclude(has_been_read()).order_by("created_at", "pk")[:limit])
+    if len(found) < limit:
+        # Whether a score is below is told one by one. Chosen by chance each time, those that are held stand before nobody for good.
+        read = list(rows.filter(has_been_read()).order_by("?")[:limit])
+        kept = {one.artifact_id for one in scores_below(read, {artifact.pk for artifact in read})}
+        found += [artifact for artifact in read if artifact.pk not in kept][: limit - len(found)]
+    return found
 
 
 def to_remove(now: datetime, grace: timedelta, limit: int) -> list[Artifact]:

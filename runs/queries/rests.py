@@ -8,8 +8,8 @@ from django.db.models import Exists, OuterRef, Q
 
 from runs.lifecycle import TERMINAL
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
-from runs.queries.lineage import MOST_WALKED, Node, Way, reached_ends
-from runs.queries.lineage_edges import CONTENT, NodeKind
+from runs.queries.lineage import MOST_NODES, MOST_WALKED, Node, Way, reach, reached_ends
+from runs.queries.lineage_edges import CONTENT, EDGES, NodeKind
 from workspaces import ids
 from workspaces.units import number
 
@@ -28,13 +28,14 @@ class Resting:
 
 def what_rests_on(artifacts: Collection[Artifact]) -> list[Resting]:
     """Everything that rests on any of them: one query for each kind of thing, however many artifacts there are, and two more for each of which
-    something promoted was made."""
+    something promoted was made, and for each that something has read."""
     keys = {artifact.pk for artifact in artifacts}
-    return [found for source in SOURCES for found in source.told(artifacts, keys)] if artifacts else []
+    return [found for told in (*(source.told for source in SOURCES), scores_below) for found in told(artifacts, keys)] if artifacts else []
 
 
 def held() -> Q:
-    """The same as a condition on artifacts, for whoever looks for those on which nothing rests."""
+    """The same as a condition on artifacts, for whoever looks for those on which nothing rests; all but `scores_below`, which is walked for each, and
+    finds none for what is not `has_been_read`."""
     found = Q()
     for source in SOURCES:
         found |= source.holds()
@@ -64,6 +65,30 @@ def _is_scored() -> Q:
     return Q(Exists(Evaluation.objects.filter(subject_artifact=OuterRef("pk")))) | Q(
         Exists(Evaluation.objects.filter(samples_artifact=OuterRef("pk")))
     )
+
+
+def scores_below(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    """Scores in which it is without being what was measured: runs have read it, and a score was reported of one, or of what was made of it, however
+    many steps below. The newest SHOWN of each. Of what more than MOST_NODES things were made of it is taken to hold that there is a score."""
+    for key in sorted(Artifact.objects.filter(has_been_read(), pk__in=keys).values_list("pk", flat=True)):
+        below = reach([Node(NodeKind.ARTIFACT, key)], Way.DOWN, along=CONTENT)
+        rows = Evaluation.objects.filter(pk__in=below.of(NodeKind.EVALUATION)).select_related("run", "benchmark")
+        rows = rows.exclude(subject_artifact=key).exclude(samples_artifact=key)
+        for row in rows.order_by("-created_at", "-pk")[:SHOWN]:
+            score = f"{row.metric} {number(row.value, row.standard_error)} on {row.benchmark.name}, measured by {row.run.name}."
+            yield Resting(key, f"A score rests on it: {score}", "run", row.run.public_id)
+        if not below.is_whole:
+            artifact = next(artifact for artifact in artifacts if artifact.pk == key)
+            yield Resting(key, f"More than {MOST_NODES:,} things were made of it.", "artifact-lineage", artifact.public_id)
+
+
+def has_been_read() -> Q:
+    """Something names it as what it came from, by an edge of the lineage along which content flows."""
+    found = Q()
+    for edge in EDGES:
+        if edge.earlier_kind == NodeKind.ARTIFACT and edge.relation in CONTENT and not edge.is_told:
+            found |= Q(Exists(edge.model._default_manager.filter(**{edge.earlier: OuterRef("pk")})))
+    return found
 
 
 def _live_runs(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from runs.commands.artifact import set_artifact_days
+from runs.commands.artifact import delete_artifact, set_artifact_days
 from runs.commands.export import request_export
 from runs.commands.sweep import create_sweep
 from runs.jobs import tidy
 from runs.models import Artifact
 from runs.queries.rests import SOURCES
-from tests.factories_pages import copy_runs, score_runs
+from tests.factories_pages import add_artifact, copy_runs, score_runs
 from tests.factories_promotions import add_input, make_candidate, propose
 from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.runs.test_artifact_life import SYSTEM, fresh, make, pass_days
 from tests.runs.test_sweep import GRID, REQUEST, SCHEMA
+from workspaces.audit import Refusal
 
 
 @pytest.fixture
@@ -48,6 +49,34 @@ def test_what_anything_rests_on_does_not_stand_in_the_way_of_the_others(opened: 
     assert [fresh(one).deleted_at is None for one in (scored, sampled, read, swept, parent, plain)] == [True, True, True, True, True, False]
     request_export(actor=opened.owner, files="internal", reason="To the partner.")
     assert held_alike() == set(Artifact.objects.values_list("pk", flat=True)), "an export carries them all"
+
+
+def test_what_a_score_rests_on_however_many_steps_below_stays_and_what_led_to_none_goes(
+    opened: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games, opponent, stray, dead_end = (make(opened, name) for name in (b"games", b"opponent", b"stray", b"dead end"))
+    training, tuning, trial = copy_runs(actor=opened.owner, pattern=games.run, count=3)
+    match, rehearsal = copy_runs(actor=opened.owner, pattern=games.run, count=2, kind="evaluate")
+    add_input(actor=opened.owner, run=training, artifact=games)
+    first = add_artifact(actor=opened.owner, run=training, path="first.pt", content=b"first")
+    add_input(actor=opened.owner, run=tuning, artifact=first)
+    second = add_artifact(actor=opened.owner, run=tuning, path="second.pt", content=b"second")
+    for slug, played in (("one", second), ("other", opponent)):
+        add_input(actor=opened.owner, run=match, artifact=played, slug=slug)
+    add_input(actor=opened.owner, run=trial, artifact=dead_end)
+    add_artifact(actor=opened.owner, run=trial, path="trial.pt", content=b"of which nothing came")
+    add_input(actor=opened.owner, run=rehearsal, artifact=stray)
+    score_runs(actor=opened.owner, scores={match: (0.5, None)}, subject_artifact=second)
+    with pytest.raises(Refusal, match=r"A score rests on it: accuracy 0\.5"):
+        delete_artifact(actor=opened.owner, artifact=games, reason="Room.")
+    set_artifact_days(actor=opened.owner, days={"file": 30}, reason="Room.")
+    monkeypatch.setattr(tidy, "AT_ONCE", 3)
+    pass_days(monkeypatch, 31)
+    for _ in range(40):  # of those that were read, three at a time by chance
+        tidy.tidy_artifacts(SYSTEM)
+    assert [fresh(one).deleted_at is None for one in (games, first, opponent, second)] == [True] * 4
+    assert [fresh(one).deleted_at is None for one in (stray, dead_end)] == [False] * 2
+    assert Artifact.objects.get(path="trial.pt").deleted_at is not None
 
 
 def held_alike() -> set[uuid.UUID]:
