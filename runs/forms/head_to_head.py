@@ -18,8 +18,8 @@ class HeadToHeadForm(forms.Form):
     second = forms.ChoiceField(label="stronger than")
     elo0 = forms.FloatField(label="H0, Elo", min_value=-MOST_ELO, max_value=MOST_ELO)
     elo1 = forms.FloatField(label="H1, Elo", min_value=-MOST_ELO, max_value=MOST_ELO)
-    alpha = forms.FloatField(label="α", min_value=RATES[0], max_value=RATES[1])
-    beta = forms.FloatField(label="β", min_value=RATES[0], max_value=RATES[1])
+    alpha = forms.FloatField(label="Error rate α", min_value=RATES[0], max_value=RATES[1])
+    beta = forms.FloatField(label="Error rate β", min_value=RATES[0], max_value=RATES[1])
 
     def __init__(self, board: Arena, asked: Mapping[str, str]) -> None:
         super().__init__({**STARTS, **_two(board), **asked})

@@ -86,9 +86,9 @@ def _answer(found: HeadToHead) -> str:
         return f"{first} and {second} have not met"
     after = plural(said.pairs, "pair of games", "pairs of games")
     if said.accepted == "H1":
-        return f"{first} is at least {found.question.elo1:+g} Elo stronger than {second}: accepted after {after}"
+        return f"{first} is at least {found.question.elo1:g} Elo stronger than {second}: accepted after {after}"
     if said.accepted == "H0":
-        return f"{first} is no more than {found.question.elo0:+g} Elo stronger than {second}: accepted after {after}"
+        return f"{first} is no more than {found.question.elo0:g} Elo stronger than {second}: accepted after {after}"
     return f"Whether {first} is stronger than {second} is not decided after {after}"
 
 
@@ -102,6 +102,6 @@ def _curves(found: HeadToHead) -> list[tuple[str, list[tuple[float, float]]]]:
     ratio = [(0.0, 0.0)] + [(float(each.after.pairs), each.after.ratio) for each in found.counted if each.after]
     return [
         ("log-likelihood ratio", ratio),
-        (f"{asked.elo1:+g} Elo accepted", [(0.0, said.high), (ratio[-1][0], said.high)]),
-        (f"{asked.elo0:+g} Elo accepted", [(0.0, said.low), (ratio[-1][0], said.low)]),
+        (f"H1 accepted, {asked.elo1:g} Elo", [(0.0, said.high), (ratio[-1][0], said.high)]),
+        (f"H0 accepted, {asked.elo0:g} Elo", [(0.0, said.low), (ratio[-1][0], said.low)]),
     ]

@@ -50,7 +50,7 @@ def test_the_first_bound_that_is_passed_answers_and_later_games_change_nothing(l
     played(laboratory, [one, two], (one, two, [40, 0, 0, 0, 0]))
     page, told, rows = asked(browser, laboratory, one, two, elo1="100")
     assert (told["accepted"], told["pairs"]) == ("H1", 53)
-    assert "+100 Elo stronger than 1.pt" in page
+    assert "is at least 100 Elo stronger than 1.pt" in page
     assert "accepted after 53 pairs of games" in page
     assert [each["pairs_so_far"] for each in told["items"]] == [6, 8, 53, None]
     assert [row["pairs so far"] for row in rows] == ["6", "8", "53", ""]
