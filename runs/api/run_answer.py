@@ -133,6 +133,8 @@ def _score(row: Evaluation) -> dict[str, Any]:
         "value": named(row.value),
         "standard_error": named(row.standard_error),
         "samples": row.samples,
+        "errored": row.errored,
+        "abstained": row.abstained,
     }
 
 

@@ -137,6 +137,8 @@ class ScoreOut(Schema):
     value: float | NAMED_FLOATS
     standard_error: float | NAMED_FLOATS | None
     samples: int | None
+    errored: int | None = Field(description="Of `samples`, those that gave an error instead of an answer.")
+    abstained: int | None = Field(description="Of `samples`, those that were not answered.")
 
 
 class AttemptOut(Schema):
