@@ -14,7 +14,7 @@ from workspaces.access import Kind, Permission
 from workspaces.audit import Denied, Refusal
 from workspaces.models import Benchmark
 from workspaces.pages import PageRequest
-from workspaces.units import plural
+from workspaces.units import number, plural
 from workspaces.views.csv_file import Cell, csv_file
 
 HEAD = ("run", "name", "ended at", "0 points", "1/2", "1", "3/2", "2", "pairs so far", "points so far", "log-likelihood ratio", "accepted")
@@ -86,9 +86,9 @@ def _answer(found: HeadToHead) -> str:
         return f"{first} and {second} have not met"
     after = plural(said.pairs, "pair of games", "pairs of games")
     if said.accepted == "H1":
-        return f"{first} is at least {found.question.elo1:g} Elo stronger than {second}: accepted after {after}"
+        return f"{first} is at least {number(found.question.elo1)} Elo stronger than {second}: accepted after {after}"
     if said.accepted == "H0":
-        return f"{first} is no more than {found.question.elo0:g} Elo stronger than {second}: accepted after {after}"
+        return f"{first} is no more than {number(found.question.elo0)} Elo stronger than {second}: accepted after {after}"
     return f"Whether {first} is stronger than {second} is not decided after {after}"
 
 
@@ -102,6 +102,6 @@ def _curves(found: HeadToHead) -> list[tuple[str, list[tuple[float, float]]]]:
     ratio = [(0.0, 0.0)] + [(float(each.after.pairs), each.after.ratio) for each in found.counted if each.after]
     return [
         ("log-likelihood ratio", ratio),
-        (f"H1 accepted, {asked.elo1:g} Elo", [(0.0, said.high), (ratio[-1][0], said.high)]),
-        (f"H0 accepted, {asked.elo0:g} Elo", [(0.0, said.low), (ratio[-1][0], said.low)]),
+        (f"H1 accepted, {number(asked.elo1)} Elo", [(0.0, said.high), (ratio[-1][0], said.high)]),
+        (f"H0 accepted, {number(asked.elo0)} Elo", [(0.0, said.low), (ratio[-1][0], said.low)]),
     ]
