@@ -43,12 +43,12 @@ bench: .venv/installed-dev .venv-pool/installed
 baselines: .venv/installed-dev
 	@LABSITE_WRITE_BASELINES=1 exec $(AROUND) $(BIN)/python -m pytest -q tests/rules/test_routes.py tests/rules/test_gets.py tests/rules/test_openapi.py tests/rules/test_export_document.py
 
-# Goes through all, or one by its name, N times where it counts something: make drills DRILL=kills N=60 ARGS=--ssh
+# Goes through all as they are by default, or one by its name, N times where it counts something: make drills DRILL=kills N=60 ARGS=--ssh
 DRILL ?= *
 N ?=
 drills: .venv/installed-dev .venv-pool/installed .venv-ray/installed
 	@code=0
-	for script in tests/drills/$(DRILL).py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(N) $(ARGS) || code=1; done
+	for script in tests/drills/$(DRILL).py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(if $(filter-out *,$(DRILL)),$(N)) $(ARGS) || code=1; done
 	exit $$code
 
 # The locks name neither a registry's host nor a path, so that they are the same wherever they are made.

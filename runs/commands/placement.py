@@ -26,13 +26,14 @@ from workspaces.verbs import Verb
 def move_run(*, actor: Actor, run: Run, pool: Pool, reason: str) -> Run:
     """Let a queued run wait for another pool. It keeps its priority, its place and its wall limit; what it reserves is what the new pool counts.
 
-    Raises Refusal with the certificate's id where the limits or rules would not admit it there; that outcome is on record, and the run stays
-    where it is.
+    What an approver has agreed to holds there too, while it reserves no more than was agreed to. Raises Refusal with the certificate's id where the
+    limits or rules would not admit it there; that outcome is on record, and the run stays where it is.
     """
     moved, refused = _move(actor=actor, run=run, pool=pool, reason=reason)
     if refused is not None:
         certificate, verdict = refused
-        raise Refusal(f"It would not be admitted on {pool.slug}.", *verdict.reasons, certificate=certificate.public_id)
+        way_out = ["To ask an approver, cancel it and launch it there."] if verdict.answer == Answer.APPROVAL else []
+        raise Refusal(f"It would not be admitted on {pool.slug}.", *verdict.reasons, *way_out, certificate=certificate.public_id)
     return moved
 
 
@@ -62,7 +63,8 @@ def _move(event: Draft, *, actor: Actor, run: Run, pool: Pool, reason: str) -> t
                 event, unit=unit, reserved=reserved, spent=0, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at,
                 reason=f"moved to {target.slug}",
             )  # fmt: skip
-    facts = admission_facts(prepared, now=now, person=requested_by, held=run)
+    is_agreed_to = prepared.gpu_ms <= run.reserved_gpu_ms and Certificate.objects.filter(pk=run.certificate_id, facts__is_approved=True).exists()
+    facts = admission_facts(prepared, now=now, person=requested_by, held=run, is_approved=is_agreed_to)
     verdict = decide(facts)
     if verdict.answer != Answer.PASS:
         transaction.savepoint_rollback(as_it_was)

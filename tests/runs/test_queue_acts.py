@@ -206,6 +206,27 @@ def test_a_move_that_does_not_fit_leaves_the_run_where_it_is_and_a_certificate(l
         assert set(reserved()) <= {0}
 
 
+def test_what_an_approver_agreed_to_holds_on_another_pool_that_counts_no_more(lab: Laboratory) -> None:
+    with lab.opened():
+        operator, approver = people(lab)
+        alike, dear = (
+            bind_pool(actor=lab.owner, engine="local", slug=slug, slots=2, isolation=Pool.Isolation.NONE, milli_gpu_per_slot=milli)
+            for slug, milli in (("alike", 1000), ("dear", 2000))
+        )
+        limit: dict[str, Any] = {"unit": Unit.GPU_MS, "window": Limit.Window.WEEK, "mode": Limit.Mode.APPROVAL}
+        set_limit(actor=lab.owner, amount=1, reason="ask for all", **limit)
+        run = launch(lab)
+        asked = Approval.objects.get(subject_id=run.pk)
+        decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
+        run.refresh_from_db()
+        with pytest.raises(Refusal, match=r"let an approver decide.*To ask an approver, cancel it and launch it there\."):
+            move_run(actor=operator, run=run, pool=dear, reason="x")
+        moved = move_run(actor=operator, run=run, pool=alike, reason="The other is busy")
+        assert (moved.pool_id, moved.reserved_gpu_ms) == (alike.pk, run.reserved_gpu_ms)
+        assert list(unlike_their_facts()) == [], "the certificates' facts give the same again"
+        cancel(actor=lab.owner, run=moved)
+
+
 def test_many_are_cancelled_by_one_command_that_names_each(lab: Laboratory) -> None:
     with lab.opened():
         operator, _ = people(lab)
