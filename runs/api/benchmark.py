@@ -20,6 +20,7 @@ from runs.queries.scoreboard import MOST_COLUMNS, BoardView, scoreboard
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
+from workspaces.audit import Denied
 from workspaces.models import Benchmark, NotFound
 from workspaces.queries.paging import in_order
 from workspaces.queries.registry import current_contract
@@ -209,7 +210,7 @@ def get_arena(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: S
     }
 
 
-@routes.get("/benchmarks/{benchmark}/arena/sequential", needs=Permission.VIEW, kind=Kind.ARTIFACT, response=SequentialOut)
+@routes.get("/benchmarks/{benchmark}/arena/sequential", needs=Permission.VIEW, kind=Kind.EVALUATION, response=SequentialOut)
 def get_sequential(
     request: ApiRequest,
     benchmark: str,
@@ -223,7 +224,11 @@ def get_sequential(
     limit: Size = 50,
 ) -> dict[str, Any]:
     """Whether an artifact is stronger than another: Wald's sequential probability ratio test of `elo0` against `elo1`, over the games that the arena
-    counts, in the order in which their runs ended. The first bound that is passed answers; `alpha` and `beta` are the error rates."""
+    counts, in the order in which their runs ended. The first bound that is passed answers; `alpha` and `beta` are the error rates. For whoever may
+    see artifacts and runs too."""
+    for kind in (Kind.ARTIFACT, Kind.RUN):
+        if not request.rights.allows(Permission.VIEW, kind):
+            raise Denied(Permission.VIEW, kind)
     found = Benchmark.objects.find(benchmark)
     contract = current_contract(found.pk)
     both = Artifact.objects.find(first), Artifact.objects.find(second)

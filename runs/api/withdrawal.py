@@ -81,7 +81,7 @@ class WithdrawalWhole(WithdrawalOut):
     copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most; none where it is undone.")
     copies_count: int
     memory: list[str] = Field(description="Ids of entries that are stale by it, the newest first, twenty at most; none where it is undone.")
-    memory_count: int
+    memory_count: int | None
 
 
 class MarkOut(Schema):
@@ -154,7 +154,7 @@ class RadiusOut(Schema):
     copies: list[CopyOut] = Field(description="Those with the most shared files, twenty at most.")
     copies_count: int
     memory: list[str] = Field(description="Ids of entries that would be stale, the newest first, twenty at most.")
-    memory_count: int
+    memory_count: int | None
     fingerprint: str
 
 
@@ -263,7 +263,7 @@ def _copies(found: Copies) -> dict[str, Any]:
 
 def _memory(found: Memory, request: ApiRequest) -> dict[str, Any]:
     sees = request.rights.allows(Permission.VIEW, Kind.MEMORY)
-    return {"memory": [entry.public_id for entry in found.named] if sees else [], "memory_count": found.count}
+    return {"memory": [entry.public_id for entry in found.named] if sees else [], "memory_count": found.count if sees else None}
 
 
 def _mark(node: Node, told: Described, steps: int) -> dict[str, Any]:

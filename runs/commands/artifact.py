@@ -91,6 +91,18 @@ def restore_artifact(event: Draft, *, actor: Actor, artifact: Artifact) -> Artif
     return artifact
 
 
+@command(Verb.ARTIFACT_RESTORED, needs=None, by_system=True)
+def keep_rested_on(event: Draft, *, actor: Actor, artifact: Artifact) -> Artifact:
+    """Bring back one that was deleted and on which something has come to rest since. Refuses where nothing does."""
+    artifact = _locked(artifact)
+    resting = what_rests_on([artifact])
+    if not resting or artifact.deleted_at is None or artifact.removed_at is not None:
+        raise Refusal("Nothing rests on it, or it is not to be removed.")
+    event.reason = words_of(resting)[0][:1000]
+    event.change(artifact, deleted_at=None, deleted_reason="")
+    return artifact
+
+
 def remove_artifact(*, actor: Actor, artifact: Artifact) -> Artifact:
     """Remove the file of a deleted artifact now, without waiting for the grace to end. What it took is free when this returns, unless
     something else has the same content."""

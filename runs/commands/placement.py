@@ -63,7 +63,9 @@ def _move(event: Draft, *, actor: Actor, run: Run, pool: Pool, reason: str) -> t
                 event, unit=unit, reserved=reserved, spent=0, run_id=run.pk, run_label=run.name, window_start=run.budget_window_at,
                 reason=f"moved to {target.slug}",
             )  # fmt: skip
-    is_agreed_to = prepared.gpu_ms <= run.reserved_gpu_ms and Certificate.objects.filter(pk=run.certificate_id, facts__is_approved=True).exists()
+    is_agreed_to = (
+        prepared.gpu_ms <= run.reserved_gpu_ms and Certificate.objects.filter(pk=run.certificate_id, facts__is_approved=True).exists()
+    )
     facts = admission_facts(prepared, now=now, person=requested_by, held=run, is_approved=is_agreed_to)
     verdict = decide(facts)
     if verdict.answer != Answer.PASS:

@@ -7,6 +7,7 @@ from django import forms
 from runs.models import Artifact
 from runs.queries.arena import Arena
 from runs.queries.head_to_head import MOST_ELO, RATES, Question
+from workspaces.models import NotFound
 
 STARTS = {"elo0": "0", "elo1": "50", "alpha": "0.05", "beta": "0.05"}
 
@@ -22,7 +23,8 @@ class HeadToHeadForm(forms.Form):
     beta = forms.FloatField(label="Error rate β", min_value=RATES[0], max_value=RATES[1])
 
     def __init__(self, board: Arena, asked: Mapping[str, str]) -> None:
-        super().__init__({**STARTS, **_two(board), **asked})
+        named = {name: _entrant(board, asked[name]) for name in ("first", "second") if name in asked}
+        super().__init__({**STARTS, **asked, **named, **_others(board, named)})
         entrants = [(artifact.public_id, _words(artifact)) for artifact in board.entrants]
         for name in ("first", "second"):
             field = self.fields[name]
@@ -47,13 +49,26 @@ class HeadToHeadForm(forms.Form):
         return [(str(self[name].label), str(fault)) for name in self.fields for fault in self[name].errors]
 
 
-def _two(board: Arena) -> dict[str, str]:
-    if not board.players:
-        return {}
-    first = board.players[0]
-    met = (player for player in board.players[1:] if player.artifact.blob.sha256 in first.met)
-    second = next(met, first)
-    return {"first": first.artifact.public_id, "second": second.artifact.public_id}
+def _entrant(board: Arena, text: str) -> str:
+    """The id by which it stands in the arena: an artifact of the same content may have another. What is none stays as it was said."""
+    try:
+        sha = Artifact.objects.find(text).blob.sha256
+    except NotFound:
+        return text
+    return next((artifact.public_id for artifact in board.entrants if artifact.blob.sha256 == sha), text)
+
+
+def _others(board: Arena, named: Mapping[str, str]) -> dict[str, str]:
+    """Whom the address does not name: the best rated of those that the other has met, and of all where it names neither."""
+    found = dict(named)
+    for name, other in (("first", "second"), ("second", "first")):
+        if name not in found:
+            opponent = next((player for player in board.players if player.artifact.public_id == found.get(other)), None)
+            met = [player.artifact for player in board.players if opponent is None or player.artifact.blob.sha256 in opponent.met]
+            left = [artifact for artifact in (*met, *board.entrants) if artifact.public_id != found.get(other)]
+            if left:
+                found[name] = left[0].public_id
+    return found
 
 
 def _words(artifact: Artifact) -> str:

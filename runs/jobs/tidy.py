@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.commands.approval import expire_approval
-from runs.commands.artifact import AT_ONCE, delete_expired, remove_deleted
+from runs.commands.artifact import AT_ONCE, delete_expired, keep_rested_on, remove_deleted
 from runs.commands.policy_bell import ring_policies
 from runs.jobs import lease
 from runs.jobs.apart import apart
@@ -131,8 +131,11 @@ def tidy_artifacts(actor: Actor) -> None:
         with suppress(Refusal):  # something rests on each of them
             delete_expired(actor=actor, artifacts=due)
     for artifact in to_remove(now, GRACE, AT_ONCE):
-        with suppress(Refusal):  # something rests on it by now
-            remove_deleted(actor=actor, artifact=artifact)
+        with suppress(Refusal):
+            try:
+                remove_deleted(actor=actor, artifact=artifact)
+            except Refusal:
+                keep_rested_on(actor=actor, artifact=artifact)
 
 
 def remove_folders() -> None:

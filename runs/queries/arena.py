@@ -63,7 +63,7 @@ class Arena:
     apart: list[Apart] = field(default_factory=list)
     unread: int = 0
     has_prior: bool = False
-    is_unrated: bool = False  # there are games, whose results are too far apart for ratings
+    unrated: list[Artifact] = field(default_factory=list)  # those who have played, where results are too far apart for ratings
     is_cut: bool = False  # there are more files, or players, than were read
 
     @property
@@ -73,7 +73,11 @@ class Arena:
     @property
     def entrants(self) -> list[Artifact]:
         """All who have played, those who are rated first."""
-        return [*(each.artifact for each in self.players), *(each.artifact for each in self.apart)]
+        return [*(each.artifact for each in self.players), *(each.artifact for each in self.apart), *self.unrated]
+
+    @property
+    def is_unrated(self) -> bool:
+        return bool(self.unrated)
 
 
 def arena(benchmark: Benchmark) -> Arena:
@@ -94,7 +98,8 @@ def arena(benchmark: Benchmark) -> Arena:
     try:
         found = rate(met, reference)
     except ValueError:  # what was played counts, and nobody can say by how much
-        return Arena(contract, games=sum(int(each.games) for each in met), runs=read, unread=unread, is_cut=is_cut, is_unrated=True)
+        count, unrated = sum(int(each.games) for each in met), [artifacts[sha] for sha, _ in _games_of(met).most_common()]
+        return Arena(contract, games=count, runs=read, unread=unread, is_cut=is_cut, unrated=unrated)
     inside = [each for each in met if each.first in found.of]
     return Arena(
         contract,

@@ -13,10 +13,11 @@ from runs.models import Artifact
 from runs.policy.sequential import log_likelihood_ratio
 from runs.queries.withdrawal import find_subject
 from tests.factories import make_member
-from tests.factories_pages import client_of
+from tests.factories_pages import add_artifact, client_of
 from tests.factories_runs import Laboratory
 from tests.runs.test_arena import HOSTILE, played, players
 from tests.runs.test_gates import laboratory
+from workspaces.commands.token import create_token
 
 __all__ = ["laboratory"]  # the fixture, by its name
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,6 +97,42 @@ def test_what_is_no_question_is_said_and_nothing_is_tested(laboratory: Laborator
     both = {"first": one.public_id, "second": two.public_id}
     assert browser.get(f"/api/v1{place}", {**both, **query}).status_code in {404, 422}
     assert browser.get(f"/api/v1{place}", {**both, "second": one.public_id}).status_code == 422
+
+
+def test_the_same_content_under_another_id_is_the_one_that_played_and_who_is_not_named_is_another(laboratory: Laboratory) -> None:
+    one, two = players(laboratory, 2)
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+    with laboratory.opened():
+        again = add_artifact(actor=laboratory.owner, run=one.run, path="again.pt", content=b"player 0", kind="model")
+    place, browser = f"/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy/arena/sequential/", client_of(laboratory.owner)
+    for artifact, said in ((again, "Whether 0.pt of"), (one, "Whether 0.pt of"), (two, "Whether 1.pt of")):
+        assert said in browser.get(place, {"first": artifact.public_id}).content.decode()
+        assert "is not decided after 3 pairs" in browser.get(place, {"second": artifact.public_id}).content.decode()
+
+
+def test_games_that_cannot_be_rated_are_tested_all_the_same(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = players(laboratory, 2)
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+
+    def rate(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("runs.queries.arena.rate", rate)
+    assert "is not decided after 3 pairs" in asked(client_of(laboratory.owner), laboratory, one, two)[0]
+
+
+def test_whoever_may_not_see_artifacts_or_runs_is_told_nothing_of_who_played(laboratory: Laboratory) -> None:
+    one, two = players(laboratory, 2)
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+    path = (
+        f"/api/v1/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy/arena/sequential?first={one.public_id}&second={two.public_id}"
+    )
+    whole = ["evaluation:read", "artifact:read", "run:read"]
+    for scopes in (whole[:1], whole[1:], whole[:2], whole):
+        with laboratory.opened():
+            _, secret = create_token(actor=laboratory.owner, name="reader", scopes=scopes, days=1)
+        answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(path)
+        assert answer.status_code == (200 if scopes == whole else 403), answer.content
 
 
 def test_without_a_word_the_strongest_meets_the_strongest_it_has_met(laboratory: Laboratory) -> None:

@@ -19,6 +19,8 @@ from tests.factories_runs import Laboratory, launch, make_laboratory
 from tests.runs.test_artifact_life import SYSTEM, fresh, make, pass_days
 from tests.runs.test_sweep import GRID, REQUEST, SCHEMA
 from workspaces.audit import Refusal
+from workspaces.models import EventPayload
+from workspaces.verbs import Verb
 
 
 @pytest.fixture
@@ -77,6 +79,26 @@ def test_what_a_score_rests_on_however_many_steps_below_stays_and_what_led_to_no
     assert [fresh(one).deleted_at is None for one in (games, first, opponent, second)] == [True] * 4
     assert [fresh(one).deleted_at is None for one in (stray, dead_end)] == [False] * 2
     assert Artifact.objects.get(path="trial.pt").deleted_at is not None
+
+
+def test_what_a_score_has_come_to_rest_on_since_it_was_deleted_is_back_and_no_other_waits_for_it(
+    opened: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games, plain = make(opened, b"games"), make(opened, b"plain")
+    (training,) = copy_runs(actor=opened.owner, pattern=games.run, count=1)
+    add_input(actor=opened.owner, run=training, artifact=games)
+    for artifact in (games, plain):
+        delete_artifact(actor=opened.owner, artifact=artifact, reason="Room.")
+    model = add_artifact(actor=opened.owner, run=training, path="model.pt", content=b"model")
+    (match,) = copy_runs(actor=opened.owner, pattern=games.run, count=1, kind="evaluate")
+    add_input(actor=opened.owner, run=match, artifact=model)
+    score_runs(actor=opened.owner, scores={match: (0.5, None)}, subject_artifact=model)
+    pass_days(monkeypatch, 8)
+    tidy.tidy_artifacts(SYSTEM)
+    assert (fresh(games).deleted_at, fresh(games).removed_at) == (None, None)
+    assert fresh(plain).removed_at is not None
+    told = EventPayload.objects.get(event__verb=Verb.ARTIFACT_RESTORED, event__subject_id=games.pk)
+    assert told.body["reason"].startswith("A score rests on it: accuracy 0.5")
 
 
 def held_alike() -> set[uuid.UUID]:
