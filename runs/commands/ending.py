@@ -27,6 +27,10 @@ from workspaces.verbs import Verb
 MAX_LOST = 1  # so many lost attempts are tried once more (feature 52); an attempt that labsite interrupted is none of them
 
 
+class NothingMore(Refusal):
+    """A late try has brought nothing that was not there."""
+
+
 class MovedOn(Refusal):
     """Another attempt counts by now, or the run has ended: there is nothing to do."""
 
@@ -111,7 +115,7 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     before = run.reason.partition(LACKING)[0].strip()
     reason = f"{before} {harvest.lacking or 'Some of its outputs were collected later.'}".strip()[:1000]
     if harvest.lacking and not kept and reason == run.reason:
-        raise Refusal("Nothing more could be collected.")
+        raise NothingMore("Nothing more could be collected.")
     read_samples_late(event, run, harvest.samples_files)
     spread(event, run)
     event.details["artifacts"] = kept

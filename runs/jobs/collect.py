@@ -16,7 +16,7 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from runs import ingest
-from runs.commands.ending import MovedOn, add_outputs, finish_run
+from runs.commands.ending import MovedOn, NothingMore, add_outputs, finish_run
 from runs.commands.harvest import LACKING, OWN_PATHS, Collected, Harvest
 from runs.commands.memory import MOST_OF_A_RUN
 from runs.error_lines import TAIL_BYTES, error_lines
@@ -232,7 +232,11 @@ def _collect_late(actor: Actor, attempt: Attempt) -> None:
     keeper.keep_records()
     keeper.keep_outputs()
     harvest = words_of(attempt, artifacts=keeper.collected(), notes=keeper.notes, lacking=keeper.lacking)
-    add_outputs(actor=actor, attempt=attempt, harvest=harvest)
+    try:
+        add_outputs(actor=actor, attempt=attempt, harvest=harvest)
+    except NothingMore:
+        if keeper.may_get_more:
+            raise  # an earlier try may have added the last of it, and died before it left the folder
     _leave(place, keeper, attempt, again=keeper.may_get_more)
 
 
@@ -243,6 +247,7 @@ def _leave(place: Pool, keeper: Keeper, attempt: Attempt, *, again: bool) -> Non
     elif keeper.left:
         Watch.objects.filter(attempt=attempt).update(observed=Watch.FOLDER_LEFT, observed_at=timezone.now())
         KeptFile.objects.filter(attempt=attempt).delete()
+        forget_values(attempt.key)
     else:
         remove_folder(place, attempt)
 

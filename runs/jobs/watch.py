@@ -189,7 +189,7 @@ def _note(watch: Watch, fence: int, seen: Observation) -> bool:
     waits = {watch.observed, seen.status.value} <= {Status.MISSING.value, Status.PENDING.value} and not seen.native
     watch.observed_reason = seen.reason[:300] or (watch.observed_reason if waits else "")  # why it could not start holds until it does
     watch.observed = seen.status.value
-    if seen.status not in (Status.MISSING, Status.UNKNOWN):
+    if seen.status not in (Status.MISSING, Status.UNKNOWN, Status.EXITED):  # an end whose lines cannot be read must not look alive for good
         watch.observed_at = now
     noted, writes = ("missing_since", "observed", "observed_reason", "observed_at"), kept_write.Writes()
     writes.change(Watch, {name: getattr(watch, name) for name in noted}, id=watch.pk, lease_fence=fence)

@@ -87,7 +87,10 @@ def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
         try:
             with opened(folder, "outputs", *parts) as here, os.scandir(here) as entries:
                 for entry in entries:
-                    _sort_in(entry, here, parts, owners, found, todo)
+                    try:
+                        _sort_in(entry, here, parts, owners, found, todo)
+                    except FileNotFoundError:  # gone since it was listed; the others are not
+                        found.skipped += 1
         except FileNotFoundError:
             found.skipped += 1
         except OSError as error:

@@ -88,6 +88,29 @@ def test_it_is_charged_at_most_for_the_time_that_it_had(
     let_go(laboratory, run)
 
 
+def test_one_that_has_ended_and_whose_lines_cannot_be_read_can_be_declared_lost(
+    laboratory: Laboratory, running: tuple[Run, Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, attempt = running
+    let_go(laboratory, run)
+    until(lambda: (folder_of(laboratory, attempt) / "state" / "exit.json").exists(), "the end")
+    read = LocalPool.read
+
+    def broken(self: LocalPool, workspace: str, key: str, name: str, **more: int) -> bytes:
+        if name == "metrics.jsonl":
+            raise PoolError("input/output error")
+        return read(self, workspace, key, name, **more)
+
+    monkeypatch.setattr(LocalPool, "read", broken)
+    with laboratory.opened():
+        silence(attempt)
+    for _ in range(2):
+        watch_only(laboratory)
+    with laboratory.opened():
+        declare_lost(actor=laboratory.owner, run=run, reason="a bad sector")
+    assert fresh(laboratory, run).status == RunStatus.LOST
+
+
 def test_it_is_refused_while_the_pool_answers(laboratory: Laboratory, running: tuple[Run, Attempt]) -> None:
     run, attempt = running
     with laboratory.opened():

@@ -248,3 +248,35 @@ for name in ("line\\nbreak", "escape\\x1b[31m"):
     tidy_workspace(workspace_id=laboratory.workspace.pk.hex, subject_id=laboratory.workspace.pk.hex)
     assert not folder_of(laboratory, attempt).exists()
     settled(laboratory)
+
+
+def test_a_collector_that_dies_before_it_leaves_the_folder_leaves_it_the_next_time(
+    monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    laboratory = make_laboratory(code=THREE_FILES + b'open("../outputs/line\\nbreak", "w").write("work")\n')
+    run, attempt = ended_attempt(laboratory)
+    opened = LocalPool.open_output
+
+    def broken(self: LocalPool, workspace: str, key: str, path: str) -> Any:
+        if path == "b":
+            raise PoolError("input/output error")
+        return opened(self, workspace, key, path)
+
+    def killed(*given: Any, **named: Any) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalPool, "open_output", broken)
+        collect(laboratory)
+        collect(laboratory)
+    with monkeypatch.context() as patched:
+        patched.setattr(collecting, "_leave", killed)
+        collect_late(laboratory, attempt)
+    with laboratory.opened():
+        assert content(laboratory, run, "b") == b"b" * 1000
+        assert Watch.objects.get(attempt=attempt).observed == Watch.FOLDER_KEPT
+        Watch.objects.filter(attempt=attempt).update(lease_until=None)
+    collect_late(laboratory, attempt)
+    with laboratory.opened():
+        assert Watch.objects.get(attempt=attempt).observed == Watch.FOLDER_LEFT
+    settled(laboratory)

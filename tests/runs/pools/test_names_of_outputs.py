@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
+
 from runs.pools.base import is_component, is_strange
 from runs.pools.folder import list_outputs
 from workspaces.downloads import attachment
@@ -50,3 +52,22 @@ def test_what_is_not_taken_is_counted_by_its_reason_and_the_first_is_named(tmp_p
     assert found.skipped == 3, "the pipe, and links to what is listed itself"
     of_others = list_outputs(tmp_path, frozenset({os.geteuid() + 1}))
     assert (of_others.left["closed"], list(of_others)) == ((len(ORDINARY), min(ORDINARY)), [])
+
+
+def test_one_that_vanishes_while_they_are_listed_takes_none_of_the_others_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs, read = tmp_path / "outputs", os.readlink
+    outputs.mkdir()
+    for name in "abcdef":
+        (outputs / name).write_text(name)
+    for name in ("1", "b1", "z"):
+        (outputs / name).symlink_to("/etc/passwd")
+
+    def readlink(path: str, **given: int) -> str:
+        if path != "z":
+            raise FileNotFoundError(path)
+        return read(path, **given)
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    found = list_outputs(tmp_path, frozenset({os.geteuid()}))
+    assert [one.path for one in found] == list("abcdef")
+    assert (found.skipped, found.left) == (2, {"links": (1, "z")})
