@@ -4,6 +4,7 @@ workspace `lab`; and what each engine's own record says of our attempts."""
 import http.client
 import json
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,18 @@ def engine_of(number: int, asked: tuple[str, ...], *, mix: bool) -> str:
     return chosen
 
 
+def again(end: Callable[[], object], start: Callable[[], object]) -> None:
+    end()
+    start()
+
+
 class Engines:
     """Those asked for, started; a pool of each has the engine's name."""
 
     def __init__(self, laboratory: Laboratory, operator: Actor, asked: tuple[str, ...], python: Path | None = None) -> None:
         self._laboratory, self._operator, self._python = laboratory, operator, python
         self._stack = ExitStack()
+        self.plugs: dict[str, Callable[[], None]] = {}  # kills a program of an engine, and starts it again
         self._cluster: SlurmCluster | None = None
         self._head: RayHead | None = None
         try:
@@ -57,15 +64,21 @@ class Engines:
     def _start(self, asked: tuple[str, ...]) -> None:
         self._stack.callback(close_all)
         if "ssh" in asked:
-            self._bind("ssh", Engine.Kind.SSH, self._host(SSHHost()))
+            host = self._host(SSHHost())
+            self._bind("ssh", Engine.Kind.SSH, host)
+            self.plugs["sshd"] = lambda: again(host.stop, host.start)
         if "slurm" in asked:
-            self._cluster = SlurmCluster()
-            self._stack.callback(self._cluster.close)
-            self._bind("slurm", Engine.Kind.SLURM, self._host(SSHHost(more=f"SetEnv SLURM_CONF={self._cluster.conf}")))
+            cluster = self._cluster = SlurmCluster()
+            self._stack.callback(cluster.close)
+            node = cluster.node(1)
+            self.plugs["slurmctld"] = lambda: again(cluster.kill_controller, cluster.start_controller)
+            self.plugs["slurmd"] = lambda: again(lambda: cluster.kill_node(node, jobs=False), lambda: cluster.start_node(node))
+            self._bind("slurm", Engine.Kind.SLURM, self._host(SSHHost(more=f"SetEnv SLURM_CONF={cluster.conf}")))
         if "ray" in asked:
-            self._head = RayHead()
-            self._stack.callback(self._head.close)
-            self._bind("ray", Engine.Kind.RAY, self._head.host, jobs_url=self._head.url)
+            head = self._head = RayHead()
+            self._stack.callback(head.close)
+            self._bind("ray", Engine.Kind.RAY, head.host, jobs_url=head.url)
+            self.plugs["ray head"] = lambda: again(head.lose, head.start)
 
     def close(self) -> None:
         self._stack.close()

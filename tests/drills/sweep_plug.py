@@ -2,9 +2,10 @@
 `python tests/drills/sweep_plug.py [--every SECONDS] [--ssh] [--slurm] [--ray]`.
 
 A whole installation under `manage.py up`. The seeded sweep of the Go laboratory runs on the pools asked for, once left alone, once while SIGKILL
-takes whatever runs: labsite's programs in turn, all workers at once among them, Valkey, PostgreSQL, and the launcher of a member at work, which is
-then tried once more. Every member must have the same score and the same checkpoint, bit for bit. Prints both times and how many attempts there
-were; exit code 0 only where all are equal, each server and a launcher were killed, the ledger recounts and the record verifies.
+takes whatever runs: labsite's programs in turn, all workers at once among them, Valkey, PostgreSQL, the engines' own (sshd, slurmctld, a slurmd,
+the head of Ray with its jobs), and the launcher of a member at work; a member whose job goes with one of them is tried once more. Every member must
+have the same score and the same checkpoint, bit for bit. Prints both times and how many attempts there were; exit code 0 only where all are equal,
+each server, each of the engines' programs and a launcher were killed, the ledger recounts and the record verifies.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from itertools import cycle
 from pathlib import Path
@@ -56,17 +58,17 @@ def main(every: float, pools: tuple[str, ...]) -> int:
             laboratory = go_laboratory(sorted((played.folder / "outputs").iterdir()))
             engines = Engines(laboratory, operator, pools, python)
             try:
-                alone, seconds, _ = swept(labsite, laboratory, "alone", pools, 0.0)
+                alone, seconds, _ = swept(labsite, laboratory, "alone", pools, {}, 0.0)
                 print(f"left alone: {len(alone)} members in {seconds:.1f} s", flush=True)
                 time.sleep(max(0.0, OLD_SECONDS + 5 - (time.monotonic() - began)))
-                plugged, seconds, killed = swept(labsite, laboratory, "plugged", pools, every)
+                plugged, seconds, killed = swept(labsite, laboratory, "plugged", pools, engines.plugs, every)
                 print(f"plug pulled {sum(killed.values())} times ({dict(killed)}): {len(plugged)} members in {seconds:.1f} s", flush=True)
             finally:
                 engines.close()
         for name, found in (("left alone", alone), ("with the plug pulled", plugged)):
             print(f"attempts {name}: {[told[0] for told in found.values()]}")
         alone, plugged = ({member: told[1:] for member, told in found.items()} for found in (alone, plugged))
-        spared = [what for what in (*SERVERS, LAUNCHER) if not killed[what]]
+        spared = [what for what in (*SERVERS, LAUNCHER, *engines.plugs) if not killed[what]]
         if spared:
             print(f"not killed, since the sweep had ended: {', '.join(spared)}; ask for a slower pace with --every")
         different = [member for member in sorted(alone) if alone[member] != plugged.get(member)]
@@ -81,7 +83,7 @@ def main(every: float, pools: tuple[str, ...]) -> int:
 
 
 def swept(
-    labsite: Installation, laboratory: Any, name: str, pools: tuple[str, ...], every: float
+    labsite: Installation, laboratory: Any, name: str, pools: tuple[str, ...], plugs: dict[str, Callable[[], None]], every: float
 ) -> tuple[dict[str, tuple[object, ...]], float, Counter[str]]:
     """Ask for the sweep on each pool and wait for its end, with a kill every so many seconds unless 0. Results by member, seconds, kills."""
     from django.db import Error, connection  # noqa: PLC0415  # after settings have their folders, as the next
@@ -94,7 +96,7 @@ def swept(
     from tests.runs.test_sweep_on_four_pools import QUICK, SPACE  # noqa: PLC0415
 
     began, killed = time.monotonic(), Counter[str]()
-    once, programs = [LAUNCHER, *SERVERS], cycle(PROGRAMS)
+    once, programs = [LAUNCHER, *plugs, *SERVERS], cycle(PROGRAMS)
     with laboratory.opened():
         for pool in pools:
             request = LaunchRequest(
@@ -108,11 +110,15 @@ def swept(
             with laboratory.opened():
                 if not Sweep.objects.filter(status=Sweep.Status.RUNNING).exists():
                     break
-                keys = [attempt.key for attempt in Attempt.objects.filter(status="running").order_by("-started_at")]
+                at_work = Attempt.objects.filter(status="running").exclude(pool__slug="ray")  # its head takes a try of each already
+                keys = [attempt.key for attempt in at_work.order_by("-started_at")]
         assert time.monotonic() - began < LONGEST_SECONDS, f"the sweep {name} has not ended in {LONGEST_SECONDS:.0f} s"
         if every:
             what = once.pop(0) if once and (once[0] != LAUNCHER or keys) else next(programs)
-            for pid in victims(labsite, what, keys):
+            if what in plugs:
+                plugs[what]()
+                killed[what] += 1
+            for pid in () if what in plugs else victims(labsite, what, keys):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     killed[what] += 1

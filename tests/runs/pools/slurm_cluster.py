@@ -123,7 +123,7 @@ class SlurmCluster:
         self._munge()
         self.start_controller()
         for number in range(1, NODES + 1):
-            self.start_node(f"{self._name}{number}")
+            self.start_node(self.node(number))
         self.ready()
 
     def _munge(self) -> None:
@@ -133,6 +133,10 @@ class SlurmCluster:
         files = {"key-file": key, "socket": run / "munge.sock", "pid-file": run / "munged.pid", "seed-file": run / "munge.seed"}
         options = [f"--{name}={path}" for name, path in files.items()]
         self._start("munged", *options, f"--log-file={self.folder}/log/munged.log")
+
+    def node(self, number: int) -> str:
+        """The name of a node, from 1."""
+        return f"{self._name}{number}"
 
     def start_controller(self) -> None:
         self._start("slurmctld")
