@@ -15,7 +15,7 @@ from runs.commands.run import asked_at_end, end
 from runs.commands.undeclared import note_undeclared, what_lines_tell
 from runs.commands.withdrawal import spread
 from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus, RunStatus, end_of
-from runs.models import Attempt, Run, Watch
+from runs.models import Attempt, Evaluation, MemoryEntry, Run, Watch
 from runs.pools.base import Exit
 from runs.queries.order import seconds_left
 from workspaces import kept_query, scope
@@ -103,7 +103,8 @@ def interrupt_attempt(event: Draft, *, actor: Actor, attempt: Attempt, ended: Ex
 
 @command(Verb.RUN_OUTPUTS_COLLECTED, needs=None, by_system=True, in_archive="running work comes to its end")
 def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harvest) -> Run:
-    """What an ended attempt has left and could not be collected by the end of its run. The run's status and its money stay as they are."""
+    """What an ended attempt has left and could not be collected by the end of its run. The run's status and its money stay as they are. What the
+    last attempt made is what it would have been at the end: pieces for live datasets, scores and memory of a run that ended without any."""
     held = locked(event, attempt)
     run, attempt = held.run, held.attempt
     if not run.is_terminal:
@@ -117,13 +118,26 @@ def add_outputs(event: Draft, *, actor: Actor, attempt: Attempt, harvest: Harves
     if harvest.lacking and not kept and reason == run.reason:
         raise NothingMore("Nothing more could be collected.")
     read_samples_late(event, run, harvest.samples_files)
+    if held.newest == attempt.number:
+        _make_good(event, run, attempt, harvest)
     spread(event, run)
     event.details["artifacts"] = kept
     event.change(run, reason=reason)
+    ring_policies()
     return run
 
 
 # --- Pieces -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _make_good(event: Draft, run: Run, attempt: Attempt, harvest: Harvest) -> None:
+    """Its files came later, or it ended bare; its lines were taken in before, and what became of them is not repeated."""
+    if run.status == RunStatus.SUCCEEDED:
+        if not Evaluation.objects.filter(run=run).exists():
+            evaluate(event, run, harvest.scores, harvest.samples_files)
+        grow_datasets(event, run, attempt)
+    if not MemoryEntry.objects.filter(run=run).exists():
+        remember(event, run, harvest.memory)
 
 
 def _has_try_left(run: Run) -> bool:

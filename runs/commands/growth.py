@@ -12,21 +12,21 @@ from workspaces import kept_query, scope
 from workspaces.audit import Draft
 from workspaces.commands.egress import tighten
 from workspaces.commands.live_dataset import Piece, grow
-from workspaces.models import Dataset, NotFound
+from workspaces.models import Dataset, DatasetPiece, NotFound
 
 MAX_PIECES = 100  # of one run
 SHOWN = 20
 
 
 def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
-    """Add each named output to the live dataset that its line names. What cannot be added is kept as an artifact and named in the event: a run
-    may name a file that it did not write, or a dataset that is not here or does not grow."""
+    """Add each named output to the live dataset that its line names, unless it was added before. What cannot be added is kept as an artifact and
+    named in the event: a run may name a file that it did not write, or a dataset that is not here or does not grow."""
     [lines] = kept_query.ask_together([dataset_lines(attempt)])
     said = {(str(line.body["name"]), str(line.body["path"]).removeprefix("outputs/")): line.body for line in lines}
     if not said:
         return
     apart = {path: set_apart(path, attempt.number) for _, path in said}  # where it stands if its path was taken before
-    rows = Artifact.objects.filter(run=run, path__in=[*apart, *apart.values()]).select_related("blob")
+    rows = Artifact.objects.filter(run=run, deleted_at=None, path__in=[*apart, *apart.values()]).select_related("blob")
     kept = {row.path: row for row in rows}
     pieces: dict[str, list[Piece]] = {}
     missed: list[str] = []
@@ -37,8 +37,12 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         else:
             pieces.setdefault(name, []).append(Piece(path=path, blob=made.blob, records=_count(body), artifact_id=made.pk))
     live = {name: _live(name) for name in sorted(pieces)}
+    if run.is_terminal:  # what was collected later, beside what was added at its end
+        known = set(DatasetPiece.objects.filter(made_by_run_id=run.pk).values_list("dataset__slug", "path"))
+        slugs = {name: dataset.slug for name, dataset in live.items() if dataset is not None}
+        pieces = {name: [piece for piece in pieces[name] if (slug, piece.path) not in known] for name, slug in slugs.items()}
     missed.extend(f"{name[:80]}: no live dataset of this workspace" for name, dataset in live.items() if dataset is None)
-    growing = [(dataset, pieces[name]) for name, dataset in live.items() if dataset is not None]
+    growing = [(dataset, pieces[name]) for name, dataset in live.items() if dataset is not None and pieces[name]]
     if growing:
         strictest = strictest_read_by(run.pk)
         closed = tighten(event, [dataset.pk for dataset, _ in growing], strictest)  # all at once: one order of locks for all runs

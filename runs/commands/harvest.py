@@ -16,7 +16,7 @@ from workspaces import kept_query
 from workspaces.audit import Draft
 from workspaces.commands.blob import keep_blobs
 from workspaces.models import Benchmark, Contract, NotFound, Pool
-from workspaces.queries.registry import current_contract
+from workspaces.queries.registry import contracts_of, current_contract
 
 OWN_PATHS = ".labsite/"  # paths of artifacts that labsite itself makes of an attempt: its log, its lines
 LACKING = "Not all outputs could be collected"  # how the sentence begins that says so
@@ -113,7 +113,7 @@ def evaluate(event: Draft, run: Run, scores: Iterable[Score], samples_files: Map
     contracts: dict[Any, Contract | None] = {run.benchmark_id: run.contract}
     for benchmark, score in latest.values():
         if benchmark.pk not in contracts:
-            contracts[benchmark.pk] = current_contract(benchmark.pk)
+            contracts[benchmark.pk] = _contract_at_end(run, benchmark)
         contract = contracts[benchmark.pk]
         if contract is None:
             unknown.append(score.benchmark[:80])
@@ -204,6 +204,13 @@ def _subject(read: Mapping[str, Artifact], named: str) -> Artifact | None:
     if named:
         return read.get(named)
     return next(iter(read.values())) if len(read) == 1 else None
+
+
+def _contract_at_end(run: Run, benchmark: Benchmark) -> Contract | None:
+    """The version that held as the run ended, also for what is told later."""
+    if run.ended_at is None:
+        return current_contract(benchmark.pk)
+    return next((contract for contract in contracts_of(benchmark) if contract.created_at <= run.ended_at), None)
 
 
 def _was_kept_apart(run: Run, contract: Contract) -> bool:

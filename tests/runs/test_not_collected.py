@@ -16,17 +16,24 @@ from runs.jobs import collect as collecting
 from runs.jobs.keeper import Keeper
 from runs.jobs.tidy import tidy_workspace
 from runs.lifecycle import RunStatus
-from runs.models import Evaluation, Run, Watch
+from runs.models import Evaluation, MemoryEntry, Run, Watch
 from runs.pools.base import PoolError
 from runs.pools.local import LocalPool
 from runs.queries.collecting import kept_back
 from tests.factories_pages import client_of
+from tests.factories_registry import make_benchmark
 from tests.factories_runs import collect, make_laboratory
 from tests.runs.attempts import content, dies, folder_of, kept, settled
 from tests.runs.ended import THREE_FILES, collect_late, ended_attempt, fresh, putting
-from workspaces.models import AgentVersion, AuditEvent, EngineSlot
+from workspaces.commands.benchmark import publish_contract
+from workspaces.models import AgentVersion, AuditEvent, Benchmark, EngineSlot
 from workspaces.store import StoreFull
 
+SAYS_MORE = b"""
+with open("../events.jsonl", "a") as events:
+    events.write(json.dumps({"type": "score", "benchmark": "speed", "metric": "accuracy", "value": 3}) + chr(10))
+    events.write(json.dumps({"type": "memory_write", "collection": "c", "kind": "finding", "body": "slower is better"}) + chr(10))
+"""
 DONE = b'open(\'../events.jsonl\', \'a\').write(\'{"type": "done", "status": "ok"}\\n\')\n'
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
@@ -176,6 +183,37 @@ def test_a_run_that_said_it_was_done_has_succeeded_although_nothing_of_it_can_be
     for _ in range(2):
         collect(laboratory)
     assert fresh(laboratory, run).status == RunStatus.SUCCEEDED
+    settled(laboratory)
+
+
+def test_a_run_that_ended_bare_has_its_scores_and_its_memory_later_and_once(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    laboratory = make_laboratory(code=THREE_FILES + SAYS_MORE)
+    with laboratory.opened():
+        make_benchmark(laboratory.owner, "speed")
+    _, attempt = ended_attempt(laboratory)
+
+    def broken(**given: Any) -> Run:
+        if not given["harvest"].is_bare:
+            raise ZeroDivisionError("as no one foresaw")
+        return finish_run(**given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collecting, "finish_run", broken)
+        for _ in range(2):
+            collect(laboratory)
+    with laboratory.opened():
+        assert not Evaluation.objects.exists()
+        for benchmark in Benchmark.objects.all():
+            publish_contract(actor=laboratory.owner, benchmark=benchmark, metric="recall", direction="minimize")
+    for _ in range(2):
+        collect_late(laboratory, attempt)
+        with laboratory.opened():
+            Watch.objects.update(lease_until=None, observed=Watch.FOLDER_KEPT)
+            found = {
+                row.benchmark.slug: (row.value, row.contract.version) for row in Evaluation.objects.select_related("benchmark", "contract")
+            }
+            assert found == {"accuracy": (0.5, 1), "speed": (3.0, 1)}, "under the contracts that held then"
+            assert [entry.title for entry in MemoryEntry.objects.all()] == ["slower is better"]
     settled(laboratory)
 
 
