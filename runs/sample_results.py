@@ -131,6 +131,18 @@ def read_samples(pieces: Iterable[bytes]) -> Iterator[Sample | Fault]:
         yield sample
 
 
+def tells_truth(pieces: Iterable[bytes]) -> bool:
+    """Does a line name the truth of a sample, in whatever state the rest of it is?"""
+    for _, line in lines_of(pieces):
+        try:
+            found = json.loads(line) if line and b"truth" in line else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and "truth" in found:
+            return True
+    return False
+
+
 def lines_of(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Lines with their numbers, from 1; None for one that is too long, which is never held. (0, b"") where the file is longer than what is read."""
     rest, number, read, is_long = b"", 1, 0, False

@@ -14,14 +14,12 @@ from runs.models import Artifact, Run
 from runs.overlap.forms import ending_of
 from runs.overlap.kinds import is_paper
 from runs.overlap.reading import KINDS
-from runs.queries.held_out import held_out_content
+from runs.queries.held_out import TABLES, held_out_content
 from runs.queries.launch_score import MODELS
 from runs.queries.lineage import Lineage
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.verdict import State, verdicts_of
 from workspaces.models import DatasetFile, DatasetVersion
-
-TABLES = frozenset({"table", "json", "games"})  # forms of records, whatever kind the run gave the file
 
 
 @dataclass(frozen=True, slots=True)

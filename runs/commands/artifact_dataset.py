@@ -4,8 +4,9 @@ import uuid
 
 from runs.models import Artifact
 from runs.queries.egress import strictest_read_by
-from runs.queries.held_out import held_out_content
+from runs.queries.held_out import HeldOut, held_out_content, left_by_evaluation
 from runs.queries.lineage_edges import NodeKind
+from runs.sample_results import tells_truth
 from workspaces import scope, store
 from workspaces.access import Actor, Kind, Permission, rights_of
 from workspaces.accounts import lock_ledger
@@ -44,6 +45,7 @@ def import_artifact(
     if not rights_of(actor, scope.current_id()).allows(Permission.VIEW, Kind.ARTIFACT):
         raise Denied(Permission.VIEW, Kind.ARTIFACT)
     has_none = _no_records(path or artifact.path, artifact.blob)  # a look at the store, before anybody waits for us
+    told = _told(artifact.blob)
     lock_ledger(event)  # a withdrawal that is under way comes before, or finds the version
     artifact = Artifact.objects.select_related("run", "blob").select_for_update(no_key=True, of=("self",)).get(pk=artifact.pk)
     if artifact.going:
@@ -54,7 +56,7 @@ def import_artifact(
             f"{artifact.name or artifact.path} of {artifact.run.name} rests on {gone[0].subject_label}, which was withdrawn: {gone[0].reason}",
             field="artifact",
         )
-    held_out = held_out_content([artifact.blob_id]).get(artifact.blob_id)
+    held_out = held_out_content([artifact.blob_id]).get(artifact.blob_id) or told
     if held_out is not None and role != DatasetVersion.Role.HOLDOUT:
         raise Refusal(f"It {held_out.words}: freeze it as a holdout, so that nothing is trained on it.", field="role")
     try:
@@ -83,3 +85,14 @@ def _no_records(name: str, blob: Blob) -> int | None:
         return 0 if is_blank(name, b"".join(stored_content(blob))) else None
     except (NotFound, Refusal, store.StoreAway, store.StoreMissing, store.StoreDamaged):
         return None  # whoever uses it hears of that
+
+
+def _told(blob: Blob) -> HeldOut | None:
+    """Of what truth a file tells that an evaluation left, whether a score names it or not; what cannot be read is taken for it."""
+    left = left_by_evaluation(blob.pk)
+    if left is None:
+        return None
+    try:
+        return left if tells_truth(stored_content(blob)) else None
+    except (NotFound, store.StoreAway, store.StoreMissing, store.StoreDamaged):
+        return left
