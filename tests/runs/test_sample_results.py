@@ -20,6 +20,7 @@ from runs.sample_results import (
     lines_of,
     read_samples,
     summarise,
+    tells_truth,
 )
 
 
@@ -148,3 +149,18 @@ def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
 def test_what_cannot_be_compared_is_said(pairs: list[tuple[float, float]], reason: str) -> None:
     with pytest.raises(NotComparable, match=reason):
         difference(pairs)
+
+
+@pytest.mark.parametrize(
+    ("content", "tells"),
+    [
+        (b'{"id": "a", "truth": 1}\n', True),
+        (b'broken\n{"truth": null, "score": "x"}', True),
+        (b'{"id": "a", "output": "the truth"}\n["truth"]\n"truth"\n', False),
+        (b"record_id,label\na,1\n", False),
+        (b"[" * 60_000 + b'"truth"\n', False),
+        (b"\x00\xff truth", False),
+    ],
+)
+def test_a_file_tells_the_truth_where_one_line_of_it_does(content: bytes, tells: bool) -> None:
+    assert tells_truth([content[:7], content[7:]]) is tells
