@@ -12,6 +12,7 @@ from runs import queue
 from runs.queries.site import Busy, busy_workspaces
 from workspaces import checkpoint, scope
 from workspaces.queries.chain import Broken
+from workspaces.queries.installation import UNDECIDED, is_copy
 from workspaces.queries.site_chain import seal_site, site_events
 
 log = structlog.get_logger(__name__)
@@ -27,6 +28,7 @@ class Clock:
     def __init__(self) -> None:
         self.tidied: dict[uuid.UUID, datetime] = {}
         self._locked_on: Any = None
+        self._warned_at: datetime | None = None
 
     def is_ours(self) -> bool:
         """Do we hold the lock of the clock? It belongs to the connection: freed by the server with it, taken again after a reconnect."""
@@ -44,6 +46,11 @@ class Clock:
     def tick(self, now: datetime | None = None) -> list[tuple[str, uuid.UUID]]:
         """Ring what is due; returns (job, workspace) of each bell. A queue that is behind is left alone: its bells are there already."""
         moment = now or datetime.now(UTC)
+        if is_copy():
+            if self._warned_at is None or (moment - self._warned_at).total_seconds() >= TIDY_SECONDS:
+                log.warning(UNDECIDED)
+                self._warned_at = moment
+            return []
         with scope.open_site("the clock asks which workspaces have something to do"):
             busy = busy_workspaces()
         waiting = queue.depths()

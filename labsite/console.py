@@ -45,6 +45,7 @@ from workspaces.commands.user import activate_user, create_user, deactivate_user
 from workspaces.forms.refusal import show_refusal
 from workspaces.models import Engine, NotFound, SitePolicy, SiteRules
 from workspaces.pages import PageRequest, redirect, site_page
+from workspaces.queries.installation import UNDECIDED, is_copy
 from workspaces.queries.site import counts, find_people, find_person, first_broken, live_tokens, site_events, workspace_rows
 from workspaces.queries.workspace import find_workspace
 
@@ -87,7 +88,9 @@ def overview(request: PageRequest) -> HttpResponse:
         waiting: dict[str, int] | None = depths()
     except redis.RedisError:
         waiting = None
-    return _show(request, "console", {"missing": health.missing(), "depths": waiting, "counts": counts()})
+    missing = health.missing()
+    undecided = UNDECIDED if not missing and is_copy() else ""
+    return _show(request, "console", {"missing": missing, "undecided": undecided, "depths": waiting, "counts": counts()})
 
 
 # --- People -------------------------------------------------------------------------------------------------------------------------------

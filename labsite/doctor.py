@@ -27,6 +27,7 @@ from workspaces.audit import Draft, Refusal
 from workspaces.bucket import Bucket
 from workspaces.models import Blob, EngineSlot, Row, Secret, Workspace
 from workspaces.queries.chain import verify_chain
+from workspaces.queries.installation import UNDECIDED, is_copy
 from workspaces.queries.ledger import recount
 from workspaces.queries.sealed import value_of
 from workspaces.queries.site_chain import verify_site_chain
@@ -57,6 +58,11 @@ def examine() -> Iterator[Finding]:
         with scope.open_workspace(workspace.pk):
             for name, check in WORKSPACE_CHECKS.items():
                 yield Finding(name, workspace.slug, tuple(check()))
+
+
+def _database() -> Iterator[str]:
+    if is_copy():
+        yield UNDECIDED
 
 
 def _serving_role() -> Iterator[str]:
@@ -192,6 +198,7 @@ def _starts() -> Iterator[str]:
 
 
 SITE_CHECKS: dict[str, Check] = {
+    "database": _database,
     "serving role": _serving_role,
     "row security": _row_security,
     "queue": _queue_answers,

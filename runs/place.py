@@ -16,6 +16,7 @@ from runs.pools.local import LocalPool
 from runs.pools.scheduled import ScheduledPool
 from runs.pools.schedulers import scheduler_of
 from runs.pools.travelling import bring
+from runs.queries.ours import NOT_OURS, is_ours
 from workspaces.models import Engine, Pool, Secret
 from workspaces.queries.sealed import value_of
 from workspaces.sealing import BrokenSeal
@@ -33,9 +34,18 @@ class Found:
     warnings: tuple[str, ...] = ()
 
 
+class NotOurs(PoolError):
+    """Another installation has started the attempt; this one touches nothing of it."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_OURS)
+
+
 def place_of(attempt: Attempt) -> PoolPlace:
     """The engine of an attempt's pool, with the isolation that the run was admitted on. Raises PoolError where it cannot be reached for a
-    reason that is known before anybody is asked."""
+    reason that is known before anybody is asked, NotOurs where it is another installation's."""
+    if not is_ours(attempt):
+        raise NotOurs
     return place_in(attempt.pool, attempt.run.isolation)
 
 

@@ -26,6 +26,7 @@ class SiteVerb(StrEnum):
     """Every verb of the installation's record."""
 
     INSTALLATION_STARTED = "installation.started"
+    INSTALLATION_RESTORED = "installation.restored"
     SECRETS_KEY_RENEWED = "secrets_key.renewed"  # a verb
     SECRETS_KEY_DESTROYED = "secrets_key.destroyed"  # a verb
     ENGINE_ADDED = "engine.added"

@@ -7,6 +7,7 @@ tidying up (`runs/jobs/tidy.py`) comes back for it once an hour (`kept_back`).
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from runs.jobs.rest import Rest
 from runs.jobs.samples import samples_files
 from runs.lifecycle import AttemptStatus
 from runs.models import Attempt, KeptFile, RunLine, Watch
-from runs.place import place_of
+from runs.place import NotOurs, place_of
 from runs.pools.base import Pool, PoolError, Status
 from runs.pools.events import Score
 from runs.queries.collecting import collecting, kept_back
@@ -187,7 +188,13 @@ def _collect(actor: Actor, attempt: Attempt, watch: Watch) -> None:
     """Keep the files, then end the run, or put it back in the queue."""
     watch.collect_tries += 1  # nobody else counts, under its lease
     kept_write.update(watch, ["collect_tries"])
-    place = place_of(attempt)
+    try:
+        place = place_of(attempt)
+    except NotOurs as elsewhere:
+        lacking = f"{LACKING}: {elsewhere.reason}."
+        harvest = words_of(attempt, artifacts=(), notes={"not_collected": elsewhere.reason}, lacking=lacking)
+        finish_run(actor=actor, attempt=attempt, harvest=replace(harvest, is_bare=True))
+        return
     keeper = Keeper(place, attempt)
     notes, lacking, again, is_gone = keeper.notes, "", False, False
     try:

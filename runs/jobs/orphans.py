@@ -18,11 +18,12 @@ from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
+from runs.queries.ours import ours
 from runs.reservation import GRACE_SECONDS
 from workspaces import scope
 from workspaces.access import Actor
 from workspaces.audit import Refusal
-from workspaces.models import Installation, Pool
+from workspaces.models import Pool
 
 log = structlog.get_logger(__name__)
 
@@ -53,9 +54,8 @@ def _ask(actor: Actor, workspace_id: uuid.UUID, pool_id: uuid.UUID) -> None:
 
 def orphans(pool: Pool, living: list[str]) -> list[Attempt]:
     """Attempts of ours among the keys that have ended here and may still run there."""
-    ours = f"lab-{Installation.objects.get(is_current=True).epoch}-"
     before = timezone.now() - timedelta(seconds=SETTLED_SECONDS)
-    ended = Attempt.objects.filter(pool=pool, key__in=[key for key in living if key.startswith(ours)], ended_at__lt=before)
+    ended = Attempt.objects.filter(ours(), pool=pool, key__in=living, ended_at__lt=before)
     return list(ended.exclude(status__in=sorted(OPEN_ATTEMPTS)).select_related("pool__engine", "run").order_by("key"))
 
 

@@ -31,6 +31,7 @@ from runs.pools.base import PoolError
 from runs.queries import contract_check
 from runs.queries.collecting import collecting, kept_back
 from runs.queries.expired import expired, to_remove
+from runs.queries.ours import ours
 from runs.queries.overlap import has_work
 from runs.queue import ring
 from workspaces.access import Actor
@@ -141,7 +142,9 @@ def tidy_artifacts(actor: Actor) -> None:
 def remove_folders() -> None:
     """Remove what a watcher that died after an attempt's end has left in its pool, and what stayed there for long enough.
     What cannot be removed lets those behind it have their turn."""
-    left = Watch.objects.filter(attempt__ended_at__isnull=False).exclude(observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT))
+    left = Watch.objects.filter(ours("attempt__key"), attempt__ended_at__isnull=False).exclude(
+        observed__in=(Watch.FOLDER_REMOVED, Watch.FOLDER_KEPT)
+    )
     # One that never started bars a start that may still be under way, until that must have ended.
     left = left.exclude(attempt__started_at=None, attempt__ended_at__gt=timezone.now() - timedelta(seconds=BARRED_SECONDS))
     left = left.exclude(observed=Watch.FOLDER_LEFT, observed_at__gt=timezone.now() - timedelta(days=LEFT_DAYS))

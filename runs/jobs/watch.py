@@ -24,6 +24,7 @@ from runs.lifecycle import OPEN_ATTEMPTS, AttemptStatus
 from runs.models import Attempt, Run, Watch
 from runs.place import place_of
 from runs.pools.base import Exit, Observation, Pool, PoolError, Status
+from runs.queries.hold import queue_hold
 from runs.reservation import GRACE_SECONDS
 from workspaces import kept_query, kept_write, ledger, scope
 from workspaces.access import Actor
@@ -154,6 +155,10 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Wat
         waited = (now - since).total_seconds()
         if attempt.cancel_asked_at is not None:
             place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)  # bars a late start; the next look sees the end
+        elif queue_hold() is not None:
+            # Whoever holds the queue may do so because the database is older than what happened (`manage.py restored`): it may have run already.
+            held_back = {"missing_since": None, "observed_reason": "The queue is held; it is handed to its pool once that is over."}
+            Watch.objects.filter(attempt=attempt, lease_fence=fence).update(**held_back)
         elif PATIENCE_SECONDS < waited < PATIENCE_SECONDS + UNSEEN_SECONDS:
             said = f" {watch.observed_reason}" if watch.observed_reason else ""
             give_up(actor, place, attempt, fence, f"The pool could not start it, however often it was asked.{said}")

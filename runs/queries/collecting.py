@@ -4,6 +4,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS, TERMINAL
 from runs.models import Attempt, Watch
+from runs.queries.ours import ours
 
 
 def collecting() -> QuerySet[Attempt]:
@@ -16,4 +17,4 @@ def collecting() -> QuerySet[Attempt]:
 def kept_back() -> QuerySet[Attempt]:
     """Their runs have ended without all of their files, which stay in the pool."""
     kept = Watch.objects.filter(attempt=OuterRef("pk"), observed=Watch.FOLDER_KEPT)
-    return Attempt.objects.filter(Exists(kept), run__status__in=sorted(TERMINAL)).order_by("ended_at", "pk")
+    return Attempt.objects.filter(Exists(kept), ours(), run__status__in=sorted(TERMINAL)).order_by("ended_at", "pk")

@@ -106,6 +106,7 @@ IN_ARCHIVE = {
         "workspaces.commands.recount.recount_at_night",
         "workspaces.commands.recount.recount_ledger",
     },
+    "nothing of a restored copy starts by itself": {"runs.commands.restored.hold_restored"},
     "it makes the archive": {"runs.commands.archive.archive_workspace"},
     "it ends the archive": {"runs.commands.archive.unarchive_workspace"},
 }

@@ -1,13 +1,18 @@
-"""The first start of an installation: its epoch, its first engine, its first people."""
+"""The first start of an installation: its epoch, its first engine, its first people. And what a restored copy of it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workspaces import checkpoint
 from workspaces.access import Actor, SiteRole
+from workspaces.audit import Refusal
 from workspaces.commands.user import check_username
 from workspaces.models import Engine, Installation, User
+from workspaces.models.installation import ThisDatabase, fresh_epoch
+from workspaces.reasons import because
 from workspaces.site_audit import SiteDraft, SiteVerb, site_command
+
+SETTLED = "This database is the installation's own; nothing is to be decided."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,20 @@ def start_installation(event: SiteDraft, *, actor: Actor, people: Sequence[First
     made = [_person(person) for person in people]
     event.details.update(epoch=installation.epoch, engine="local", slots=slots, people=", ".join(user.username for user in made))
     return made
+
+
+@site_command(SiteVerb.INSTALLATION_RESTORED, needs=SiteRole.SITE_OPERATOR)
+def settle_copy(event: SiteDraft, *, actor: Actor, is_apart: bool, reason: str) -> Installation:
+    """Say what this restored database is: apart from the one that it was copied from, so that everything it starts has names of its own, or in its
+    place. Raises Refusal where that is decided."""
+    event.details["reason"] = because(reason, "Say why; it stands in the record.")
+    row = Installation.objects.select_for_update(no_key=True).filter(is_current=True).exclude(database=ThisDatabase()).first()
+    if row is None:
+        raise Refusal(SETTLED)
+    event.details["decision"] = "apart" if is_apart else "take over"
+    here = Installation.objects.values_list(ThisDatabase(), flat=True).get(pk=row.pk)
+    event.change(row, database=here, **({"epoch": fresh_epoch()} if is_apart else {}))
+    return row
 
 
 class AlreadyStarted(Exception):  # no fault: the usual case

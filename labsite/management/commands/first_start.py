@@ -19,6 +19,7 @@ from workspaces.commands.engine import tell_isolations
 from workspaces.commands.installation import AlreadyStarted, FirstPerson, start_installation
 from workspaces.commands.user import fresh_password
 from workspaces.models import User
+from workspaces.queries.installation import UNDECIDED, is_copy
 
 EXAMPLE_PEOPLE = ("researcher", "approver")
 
@@ -40,6 +41,8 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(lines if as_json else sign_in_table(map(json.loads, lines))))
             self.stdout.flush()
             kept.unlink()  # they have been shown
+        if is_copy():
+            self.stderr.write(UNDECIDED)
         tell_isolations(actor=system, isolations=[isolation.value for isolation in available(as_root=os.geteuid() == 0)])
 
     def make(self, system: Actor, kept: Path) -> None:

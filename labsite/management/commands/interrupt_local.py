@@ -12,6 +12,7 @@ from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, Watch
 from runs.place import place_of
 from runs.pools.base import PoolError, Status
+from runs.queries.ours import ours
 from runs.queries.site import busy_workspaces
 from workspaces import scope
 from workspaces.access import Actor
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         for workspace_id in busy:
             with scope.open_workspace(workspace_id):
                 attempts = list(
-                    Attempt.objects.filter(status__in=sorted(OPEN_ATTEMPTS), pool__engine__kind=Engine.Kind.LOCAL).select_related(
+                    Attempt.objects.filter(ours(), status__in=sorted(OPEN_ATTEMPTS), pool__engine__kind=Engine.Kind.LOCAL).select_related(
                         "pool__engine"
                     )
                 )

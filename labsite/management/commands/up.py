@@ -21,6 +21,7 @@ from labsite.embedded.supervisor import Progress, Stop, Supervisor
 from labsite.embedded.unchanged import is_stamped, migrations_stamp, set_stamp, static_stamp
 from labsite.embedded.web import Address
 from labsite.sign_ins import sign_in_table
+from workspaces.queries.installation import UNDECIDED
 
 MANAGE = (sys.executable, "manage.py")
 READY_SECONDS = 60.0
@@ -144,6 +145,8 @@ class _Start:
             self.progress("pages answer")
             if first:
                 supervisor.finish(first, "first_start")
+                if UNDECIDED in first.said():
+                    self.progress(UNDECIDED)
         finally:
             if first:
                 first.stop(5)
