@@ -129,8 +129,8 @@ def _left_by_evaluations() -> "QuerySet[Artifact]":
 
 
 def _read_by(run: str) -> Q:
-    """Of rows with a `blob`: whether it is read by the run whose key has the name `run` in the query around. PostgreSQL asks once for each run what it
-    reads, and not once for each row."""
+    """Of rows with a `blob`: whether it is read by the run whose key has the name `run` in the query around. PostgreSQL asks once for each run what
+    it reads, and not once for each row."""
     files = DatasetFile.objects.filter(version__run_inputs__run=OuterRef(OuterRef(run))).values("blob")
     made = Artifact.objects.filter(run_inputs__run=OuterRef(OuterRef(run))).values("blob")
     return Q(blob__in=files) | Q(blob__in=made)
