@@ -19,9 +19,9 @@ def stat_fields(pid: int) -> "list[str] | None":
 
 
 def identity(pid: int) -> "dict[str, object] | None":
-    """What tells a process from a later one of the same number: start time in clock ticks, and the boot."""
+    """What tells a process from every other of the same number: start time in clock ticks, the boot, and whose numbers they are."""
     fields = stat_fields(pid)
-    return None if fields is None else {"pid": pid, "start_time": int(fields[19]), "boot_id": boot_id()}
+    return None if fields is None else {"pid": pid, "start_time": int(fields[19]), "boot_id": boot_id(), "pid_namespace": pid_namespace()}
 
 
 def boot_id() -> str:
@@ -30,9 +30,23 @@ def boot_id() -> str:
         return file.read().strip()
 
 
+def pid_namespace() -> "str | None":
+    """Within which a number names a process: containers of one machine share its boot, and each counts for itself. None where the kernel has none."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+
+
+def is_here(known: "dict[str, object]") -> bool:
+    """Can a process of this identity be looked for from here? One that was written down by an older launcher names no namespace."""
+    return known.get("boot_id") == boot_id() and known.get("pid_namespace") in (None, pid_namespace())
+
+
 def is_alive(known: "dict[str, object]") -> bool:
     pid = int(str(known.get("pid") or 0))
-    return pid > 1 and identity(pid) == {name: known.get(name) for name in ("pid", "start_time", "boot_id")}
+    found = identity(pid) if pid > 1 and is_here(known) else None
+    return found is not None and found["start_time"] == known.get("start_time")
 
 
 def write_json(path: str, value: object, *, exclusive: bool = False) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from runs.pools.base import NoAnswer, Observation, PoolError, Status
 from runs.pools.isolation import LAUNCHER, Isolation
 from runs.pools.local import LocalPool, end_in, in_words, is_watched, modified, state_in, watched
-from runs.pools.processes import boot_id, write_json
+from runs.pools.processes import is_here, write_json
 from runs.pools.scheduler import Launch, Placed, Scheduler
 
 BEAT_SECONDS = 2.0  # a heartbeat comes every second
@@ -141,10 +141,11 @@ class ScheduledPool(LocalPool):
         """The fence is taken by a launcher that cannot be seen from here, or that is dead."""
         state = folder / "state"
         launcher = lock.get("launcher")
-        is_elsewhere = isinstance(launcher, dict) and launcher.get("boot_id") != boot_id()
+        is_elsewhere = isinstance(launcher, dict) and not is_here(launcher)
         beat = modified(state / "heartbeat")
         silent = FRESH_SECONDS + 1 if beat is None else _clock(state) - beat
-        if is_elsewhere and silent < FRESH_SECONDS:
+        is_fresh = silent < FRESH_SECONDS
+        if is_elsewhere and is_fresh:
             seen = watched(state)
             return replace(seen, native="" if seen.status == Status.RUNNING else key)
         # Barred where it names no launcher, by a process that died before it wrote the end. A launcher that died just now may be younger than
@@ -154,7 +155,8 @@ class ScheduledPool(LocalPool):
             return self.observe(workspace, key)  # written meanwhile, by a launcher that had died when it was looked for
         if placed.status == Status.UNKNOWN:
             return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=placed.reason)
-        if is_elsewhere and placed.status != Status.EXITED and _still(state, beat) < STILL_SECONDS:
+        if placed.status != Status.EXITED and (_still(state, beat) < STILL_SECONDS if is_elsewhere else is_fresh):
+            # Of one that is not seen here its last beat is the better witness: nothing that may live is stopped.
             words = f"its launcher has been silent for {silent:.0f} s; {placed.reason or self.scheduler.title}"
             return Observation(Status.UNKNOWN, heartbeat_at=beat, reason=words)
         if placed.status in (Status.PENDING, Status.RUNNING):

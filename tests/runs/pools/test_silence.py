@@ -11,6 +11,7 @@ import pytest
 from runs.pools import scheduled
 from runs.pools.base import JSON, Observation, Status
 from runs.pools.isolation import Isolation
+from runs.pools.processes import identity, is_alive
 from runs.pools.scheduled import ScheduledPool
 from runs.pools.scheduler import Launch, Placed
 from tests.runs.pools.laboratory import Laboratory
@@ -54,10 +55,12 @@ class Far:
         self.order = lab.order("pass")
         self.pool.stage(self.order)
         self.state = lab.folder(self.order) / "state"
-        launcher = {"pid": 7, "start_time": 7, "boot_id": str(uuid.uuid4())}
-        (self.state / "lock").write_text(json.dumps({"launcher": launcher}))
-        (self.state / "pid.json").write_text(json.dumps({"launcher": launcher}))
+        self.taken_by({"pid": 7, "start_time": 7, "boot_id": str(uuid.uuid4())})
         self.beat(0)
+
+    def taken_by(self, launcher: Mapping[str, object]) -> None:
+        for name in ("lock", "pid.json"):
+            (self.state / name).write_text(json.dumps({"launcher": launcher}))
 
     def beat(self, at: float) -> None:
         os.utime(self.state / "heartbeat", (STARTED + at, STARTED + at))
@@ -121,3 +124,29 @@ def test_the_word_of_the_engine_that_it_ended_is_enough(far: Far) -> None:
     ended = far.look(20)
     assert ended.exit is not None
     assert (ended.status, ended.exit.reason) == (Status.EXITED, "launcher_lost")
+
+
+def test_a_launcher_in_another_container_of_this_machine_is_not_looked_for_here(far: Far) -> None:
+    """It has our boot and numbers of its own: that nobody lives here under its number says nothing."""
+    launcher = {**(identity(os.getpid()) or {}), "start_time": 7, "pid_namespace": "pid:[1]"}
+    far.taken_by(launcher)
+    assert far.look(1).status == Status.RUNNING
+    assert (far.look(20).status, far.look(30).status, far.engine.stopped) == (Status.UNKNOWN, Status.UNKNOWN, [])
+    far.beat(31)
+    assert far.look(32).status == Status.RUNNING
+
+
+def test_nothing_is_stopped_whose_heart_has_just_beaten(far: Far) -> None:
+    """A launcher of before, which may be in a container, names no namespace and is looked for here."""
+    launcher = {**(identity(os.getpid()) or {}), "start_time": 7}
+    del launcher["pid_namespace"]
+    far.taken_by(launcher)
+    assert (far.look(1).status, far.engine.stopped) == (Status.UNKNOWN, [])
+    far.look(20)
+    assert far.engine.stopped == [far.order.key], "it is dead, and nobody holds the limits of what it left"
+
+
+def test_who_lives_here_is_known_by_whose_numbers_are_meant() -> None:
+    here = identity(os.getpid()) or {}
+    before = {name: value for name, value in here.items() if name != "pid_namespace"}
+    assert [is_alive(one) for one in (here, before, {**here, "pid_namespace": "pid:[1]"}, {**here, "start_time": 7})] == [True, True, False, False]
