@@ -164,10 +164,16 @@ def init(config: dict[str, object], status_fd: int) -> int:
             os.write(status_fd, f"X{status}\n".encode())
 
 
+def dies_with(launcher: int) -> bool:
+    """Have the kernel kill this process with its parent; False where that has died already. A change of the user id would take it back, and so would
+    a set-uid program, which no_new_privs keeps from being one."""
+    checked(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "death signal")
+    return os.getppid() == launcher
+
+
 def run(config: dict[str, object], launcher: int, status_fd: int) -> int:
     if config["isolation"] == "namespace":
-        checked(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "death signal")
-        if os.getppid() != launcher:
+        if not dies_with(launcher):
             return 1
         enter_namespaces()
         child = os.fork()
@@ -179,6 +185,8 @@ def run(config: dict[str, object], launcher: int, status_fd: int) -> int:
         if config["mounts"]:
             close_to_user(config)
         become(int(str(config["uid"])))
+    if not dies_with(launcher):
+        return 1
     command(config)
     return 127
 

@@ -129,14 +129,14 @@ def hold(folder: str) -> int:
         with contextlib.suppress(OSError):  # an engine whose log is full or gone loses a word, not the run
             os.write(1, text.encode() + b"\n")
 
-    ended = watch(folder, say)
+    ended = watch(folder, say, is_guarded=True)
     if ended is None:
         return 0 if os.path.exists(os.path.join(folder, "state", "lock")) else 1
     code, number = ended["code"], ended["signal"]
     return code if isinstance(code, int) else 128 + number if isinstance(number, int) else 1
 
 
-def watch(folder: str, say: "Callable[[str], None]") -> "dict[str, object] | None":
+def watch(folder: str, say: "Callable[[str], None]", *, is_guarded: bool = False) -> "dict[str, object] | None":
     """Take the fence, start, say how that went, watch until the end; its outcome, or None where nothing was started."""
     state = os.path.join(folder, "state")
     start, job = read_json(os.path.join(state, "start.json")), read_json(os.path.join(folder, "job.json"))
@@ -148,6 +148,7 @@ def watch(folder: str, say: "Callable[[str], None]") -> "dict[str, object] | Non
     except FileExistsError:
         say("exists")
         return None
+    relieve = guard(folder, start) if is_guarded else None
     checked = ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     supervisor = Supervisor(folder, start, job)
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -165,9 +166,43 @@ def watch(folder: str, say: "Callable[[str], None]") -> "dict[str, object] | Non
         # Nothing may run unwatched. Without exit.json the next observation says launcher_lost.
         supervisor.signal_all(signal.SIGKILL)
         raise
+    if relieve is not None:
+        with contextlib.suppress(OSError):  # somebody has killed it
+            os.write(relieve, b".")
     outcome = supervisor.conclude()
     seal(folder, start, outcome)
     return outcome
+
+
+def guard(folder: str, start: "dict[str, object]") -> "int | None":
+    """Leave somebody who ends what we leave on this machine if we are killed: an engine takes our death for the end, and the next look may come from
+    a machine that sees no process of this one. We hold a pipe to it, which closes with us; a byte in it says that nothing is left."""
+    if os.getpid() == 1:
+        return None  # of a container, whose every process ends with us
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child != 0:
+        os.close(reader)
+        os.waitpid(child, 0)
+        return writer
+    try:
+        if os.fork() == 0:  # nobody's child: it is none of the run's processes
+            os.close(writer)
+            os.setsid()
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            null = os.open("/dev/null", os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(null, stream)
+            if not os.read(reader, 1):
+                kill_left(folder, uid_of(start))
+    finally:
+        os._exit(0)
+
+
+def uid_of(start: "dict[str, object]") -> "int | None":
+    uid = start.get("uid")
+    return int(str(uid)) if uid is not None else None
 
 
 def kill_left(folder: str, number: "int | None") -> str:
@@ -201,9 +236,7 @@ def finish(folder: str, reason: str) -> str:
     launcher = lock.get("launcher")
     if isinstance(launcher, dict) and is_alive(launcher):
         return "alive"
-    uid = start.get("uid")
-    number = int(str(uid)) if uid is not None else None
-    if left := kill_left(folder, number):
+    if left := kill_left(folder, uid_of(start)):
         return left
     began = os.stat(os.path.join(state, "lock")).st_mtime
     heartbeat = os.path.join(state, "heartbeat")

@@ -19,11 +19,11 @@ from django.db import connection
 
 from runs.pools.base import Order, PoolError, Status
 from runs.pools.folder import remove_tree
-from runs.pools.isolation import Isolation, available, can_enter, describe
+from runs.pools.isolation import LAUNCHER, Isolation, available, can_enter, describe
 from runs.pools.local import LocalPool
 from runs.pools.processes import is_alive
 from runs.pools.supervisor import Supervisor
-from tests.runs.pools.conformance import Conformance
+from tests.runs.pools.conformance import DETACHED, Conformance
 from tests.runs.pools.laboratory import REPOSITORY, Laboratory, alive, wait_for
 
 AS_ROOT = os.getuid() == 0
@@ -243,6 +243,52 @@ def test_what_a_dead_launcher_left_is_ended_although_the_folder_is_gone(lab: Lab
     assert alive(token) == []
     assert alive(beside) != [], "a run beside it was ended"
     remove_tree(lab.folder(order).with_name(".away"))
+
+
+def held(lab: Laboratory, order: Order) -> subprocess.Popen[bytes]:
+    """The launcher of an attempt as an engine starts it."""
+    assert isinstance(lab.pool, LocalPool)
+    lab.pool.stage(order)
+    call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), "hold", str(lab.folder(order))]
+    return subprocess.Popen(call, env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def gone(lab: Laboratory, order: Order, token: str) -> None:
+    """No process of it lives, and no pool was asked."""
+    wait_for(lambda: None if alive(token) else True, "the end of what is left")
+    assert not (lab.folder(order) / "state/exit.json").exists(), "somebody has looked"
+
+
+def test_what_a_launcher_has_started_ends_where_it_is_killed_and_nobody_looks(lab: Laboratory) -> None:
+    """On another node, where no process can be seen: what lived on would run beside the next attempt."""
+    token = uuid.uuid4().hex
+    order = lab.order(DETACHED, token, "stay")
+    log = lab.folder(order) / "stdout.log"
+    with held(lab, order) as launcher:
+        wait_for(lambda: True if "child" in log.read_text() else None, "the word of the detached child")
+        launcher.kill()
+    gone(lab, order, token)
+    gone(lab, order, str(lab.folder(order)))
+    seen = lab.ended(order).exit
+    assert seen is not None
+    assert seen.reason == "launcher_lost"
+
+
+def test_a_program_dies_with_its_launcher(lab: Laboratory) -> None:
+    token = uuid.uuid4().hex
+    order = lab.start(lab.order(LIVES, token))
+    lab.said(order, "up")
+    os.kill(json.loads((lab.folder(order) / "state/pid.json").read_text())["launcher"]["pid"], signal.SIGKILL)
+    gone(lab, order, token)
+
+
+def test_who_guards_what_an_engine_started_ends_with_it(bare: Laboratory) -> None:
+    order = bare.order("raise SystemExit(5)")
+    assert held(bare, order).wait(20) == 5
+    wait_for(lambda: None if alive(str(bare.folder(order))) else True, "the end of its guard")
+    seen = bare.ended(order).exit
+    assert seen is not None
+    assert (seen.code, seen.reason) == (5, "exit")
 
 
 def test_an_end_that_a_run_wrote_itself_is_none_while_its_launcher_lives(bare: Laboratory) -> None:
