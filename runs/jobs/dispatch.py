@@ -163,6 +163,9 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
     workspace = scope.current_id().hex
     try:
         place = place_of(attempt)
+    except NoAnswer as silent:
+        _note_said(attempt, fence, f"It could not be started yet: {silent.reason}.")
+        return
     except PoolError as error:
         # Whoever claimed it is the first to ask: nothing runs. Who was replaced may have asked before the key was revoked, or stand still with it
         # in memory, and the name cannot be barred: then nothing is said, and the watch looks again.
@@ -184,7 +187,7 @@ def submit(actor: Actor, attempt: Attempt, fence: int) -> None:
         place.submit(order_of(attempt, values))
     except NoAnswer as silent:
         log.warning("attempt not answered for", attempt=attempt.key, reason=silent.reason)
-        _note_said(attempt, fence, f"The pool has not answered to its start: {silent.reason}.")
+        _note_said(attempt, fence, f"It could not be started yet: {silent.reason}.")
         return
     except PoolError as error:
         log.warning("attempt not started", attempt=attempt.key, reason=error.reason)

@@ -24,7 +24,7 @@ def digest(files: "dict[str, str]") -> str:
 
 
 def arrive(root: str, name: str, files: "dict[str, str]", *, new: bool) -> str:
-    """Write the copy, unless it is there; empty, or why not, in words."""
+    """Write the copy, unless it is there; empty, or why not, in words. Raises OSError where the disk does not take it."""
     if sys.version_info < OLDEST:
         return f"Python 3.8 or newer is needed there, and this one is {sys.version.split()[0]}"
     if digest(files) != name:
@@ -46,14 +46,15 @@ def arrive(root: str, name: str, files: "dict[str, str]", *, new: bool) -> str:
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         if not os.path.isdir(os.path.join(place, name)):
-            return f"labsite's files could not be written below {root}: {error.strerror}"
+            raise OSError(error.errno, f"labsite's files could not be written below {root}: {error.strerror}") from error
     return ""
 
 
 if __name__ == "__main__":
     asked = json.loads(sys.stdin.buffer.readline().decode())
+    number = None
     try:
         said = arrive(asked["root"], asked["name"], asked["files"], new=asked["new"])
     except OSError as error:
-        said = f"{error.filename or asked['root']}: {error.strerror}"
-    sys.stdout.write("\n" + json.dumps({"labsite": said}) + "\n")
+        said, number = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror), error.errno
+    sys.stdout.write("\n" + json.dumps({"labsite": said, "errno": number}) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +43,19 @@ class NotPlain(PoolError):
 
 
 class NoAnswer(PoolError):
-    """Whoever should say did not answer, or not in time: whether it did what was asked is not known."""
+    """Whoever should say did not answer, or not in time: whether it did what was asked is not known. Or it could not do it just now."""
+
+
+# What goes by, or once somebody has made room: it says nothing of the file, or the folder, that was asked for.
+PASSING = frozenset({
+    errno.EAGAIN, errno.EDQUOT, errno.EHOSTDOWN, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ENOTCONN,
+    errno.ESTALE, errno.ETIMEDOUT,
+})  # fmt: skip
+
+
+def in_short(words: str, error: OSError) -> PoolError:
+    """An error of the file system with `words` before it; NoAnswer where it passes."""
+    return (NoAnswer if error.errno in PASSING else PoolError)(f"{words}: {error.strerror}")
 
 
 class Status(str, Enum):

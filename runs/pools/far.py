@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Dict, Iterable
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from runs.pools.base import NotPlain, Order, PoolError, StagedFile, StagedInput, path_parts
+from runs.pools.base import NoAnswer, NotPlain, Order, PoolError, StagedFile, StagedInput, in_short, path_parts
 from runs.pools.isolation import Isolation, available
 from runs.pools.local import LocalPool
 from runs.pools.scheduled import ScheduledPool
@@ -123,9 +123,9 @@ class FarSide:
             try:
                 self._answer(asked)
             except PoolError as error:
-                self._say({"error": error.reason, "is_not_plain": isinstance(error, NotPlain)})
+                self._refuse(error)
             except OSError as error:
-                self._say({"error": f"the host could not do it: {error.strerror}"})
+                self._refuse(in_short("the host could not do it", error))
 
     def _answer(self, asked: Asked) -> None:
         pool = self._pool(asked)
@@ -170,6 +170,9 @@ class FarSide:
         self._target.write(json.dumps({**answer, "now": time.time(), "number": self._number}).encode() + b"\n" + more)
         self._target.flush()
 
+    def _refuse(self, error: PoolError) -> None:
+        self._say({"error": error.reason, "is_not_plain": isinstance(error, NotPlain), "is_no_answer": isinstance(error, NoAnswer)})
+
     def _observe(self, pool: LocalPool, asked: Asked) -> Asked:
         return dataclasses.asdict(pool.observe(asked["workspace"], asked["key"]))
 
@@ -204,6 +207,8 @@ class FarSide:
             raise PoolError("the connection has ended")  # nobody waits for it: what would be staged now might never be asked for
         try:
             pool.stage(order)
+        except NoAnswer:
+            raise
         except PoolError:
             self._store.clean(files)
             raise
@@ -224,8 +229,7 @@ class FarSide:
         except EOFError:
             sys.exit(1)
         except (PoolError, OSError) as error:
-            words = error.reason if isinstance(error, PoolError) else f"a file could not be kept on the host: {error.strerror}"
-            self._say({"error": words})
+            self._refuse(error if isinstance(error, PoolError) else in_short("a file could not be kept on the host", error))
             sys.exit(1)
         self._say({})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -10,18 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from runs.pools.base import MAX_DEPTH, NotPlain, OutputFile, OutputList, PoolError, is_component
+from runs.pools.base import MAX_DEPTH, PASSING, NotPlain, OutputFile, OutputList, PoolError, in_short, is_component
 
 MAX_OUTPUTS = 10_000
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO without a writer must not wait.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-_PASSING = frozenset({
-    errno.EAGAIN, errno.EHOSTDOWN, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT,
-})  # fmt: skip
 
 
 @contextmanager
@@ -55,7 +49,7 @@ def open_regular(folder: int, name: str, owners: frozenset[int]) -> int:
 
 def _refusal(words: str, error: OSError) -> PoolError:
     """A file system that has gone, or a process without descriptors, says nothing of the file."""
-    return PoolError(f"{words} just now: {error.strerror}") if error.errno in _PASSING else NotPlain(words)
+    return in_short(f"{words} just now", error) if error.errno in PASSING else NotPlain(words)
 
 
 def read_piece(folder: Path, parts: tuple[str, ...], owners: frozenset[int], *, offset: int, limit: int) -> bytes:
@@ -94,8 +88,8 @@ def list_outputs(folder: Path, owners: frozenset[int]) -> OutputList:
         except FileNotFoundError:
             found.skipped += 1
         except OSError as error:
-            if error.errno in _PASSING:
-                raise PoolError(f"the outputs cannot be listed just now: {error.strerror}") from error
+            if error.errno in PASSING:
+                raise in_short("the outputs cannot be listed just now", error) from error
             found.leave("closed", "/".join(parts) or "outputs/")
     found.sort(key=lambda one: one.path)
     return found

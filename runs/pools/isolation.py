@@ -6,11 +6,12 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
-from runs.pools.base import PoolError
+from runs.pools.base import NoAnswer, PoolError
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -63,19 +64,23 @@ def available(as_root: bool) -> list[Isolation]:
     """The isolations that a service (root or not) can offer here, strongest first; each but `none` by a trial."""
     if as_root:
         return [Isolation.USER, Isolation.NONE]
-    return [Isolation.NAMESPACE, Isolation.NONE] if can_enter(Isolation.NAMESPACE) else [Isolation.NONE]
+    with suppress(NoAnswer):
+        if can_enter(Isolation.NAMESPACE):
+            return [Isolation.NAMESPACE, Isolation.NONE]
+    return [Isolation.NONE]
 
 
 @lru_cache
 def can_enter(isolation: Isolation) -> bool:
-    """Whether this process may make the mounts (and, without root, the namespaces) of an isolation; tried once per process."""
+    """Whether this process may make the mounts (and, without root, the namespaces) of an isolation; tried once per process. Raises NoAnswer where it
+    cannot be tried just now, which says nothing of the next time."""
     call = [sys.executable, "-I", "-S", "-E", str(LAUNCHER), "trial", isolation.value]
     try:
         tried = subprocess.run(  # noqa: S603 -- our own script, a list
             call, env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoAnswer(f"whether this kernel keeps runs apart could not be tried: {error}") from error
     return tried.returncode == 0
 
 

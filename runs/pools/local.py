@@ -19,7 +19,21 @@ from typing import BinaryIO
 
 from runs.pools import folder as files
 from runs.pools import waiting
-from runs.pools.base import JSON, READABLE, SAMPLES, Exit, Observation, Order, OutputList, PoolError, Status, check_name, path_parts
+from runs.pools.base import (
+    JSON,
+    READABLE,
+    SAMPLES,
+    Exit,
+    NoAnswer,
+    Observation,
+    Order,
+    OutputList,
+    PoolError,
+    Status,
+    check_name,
+    in_short,
+    path_parts,
+)
 from runs.pools.isolation import LAUNCHER, Isolation, barrier, can_enter, demand_way
 from runs.pools.listed import open_listed
 from runs.pools.processes import is_alive, launched, marked, read_json, write_json
@@ -296,17 +310,17 @@ class LocalPool:
                 start_new_session=True,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise PoolError("the launcher did not answer") from error
+            raise NoAnswer("the launcher did not answer") from error
         return done.stdout.decode(errors="replace") or "the launcher died"
 
 
 @contextmanager
 def in_words(what: str) -> Iterator[None]:
-    """An error of the file system (full disk, no right) as a PoolError."""
+    """An error of the file system (full disk, no right) as a PoolError, NoAnswer where it passes."""
     try:
         yield
     except OSError as error:
-        raise PoolError(f"{what}: {error.strerror}") from error
+        raise in_short(what, error) from error
 
 
 def is_watched(lock: dict[str, object]) -> bool:

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runs.pools.base import PoolError, StagedFile
+from runs.pools.base import PoolError, StagedFile, in_short
 
 PIECE_BYTES = 1 << 18
 
@@ -25,7 +25,7 @@ def sized(files: Sequence[StagedFile]) -> list[Sized]:
         try:
             one = os.stat(file.source)
         except OSError as error:
-            raise PoolError(f"{file.path} could not be staged: {error.strerror}") from error
+            raise in_short(f"{file.path} could not be read from the store", error) from error
         if not stat.S_ISREG(one.st_mode):
             raise PoolError(f"{file.path} is not a regular file in the store")
         found.append(Sized(file, one.st_size))
@@ -45,4 +45,4 @@ def pieces_of(files: Sequence[Sized]) -> Iterator[bytes]:
                     left -= len(piece)
                     yield piece
         except OSError as error:
-            raise PoolError(f"{one.file.path} could not be read: {error.strerror}") from error
+            raise in_short(f"{one.file.path} could not be read from the store", error) from error

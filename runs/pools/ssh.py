@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from runs.pools.arrive import PLACE
-from runs.pools.base import JSON, Exit, Observation, Order, OutputFile, OutputList, PoolError, StagedFile, Status
+from runs.pools.base import JSON, PASSING, Exit, NoAnswer, Observation, Order, OutputFile, OutputList, PoolError, StagedFile, Status
 from runs.pools.far import BROKEN, FRAME
 from runs.pools.isolation import Isolation
 from runs.pools.sending import Sized, pieces_of, sized
@@ -207,11 +207,12 @@ class SSHPool:
         stdin = str(len(program)).encode() + b"\n" + program + asked + b"\n"
         status, out, said = background().call(self._connection().run(f"exec {self._interpreter} -I -S -E -X utf8 -c '{_LOADER}'", stdin))
         try:
-            problem = json.loads(out.splitlines()[-1])["labsite"]
+            answer = json.loads(out.splitlines()[-1])
+            problem, passes = answer["labsite"], answer["errno"] in PASSING
         except (IndexError, ValueError, KeyError, TypeError):
             raise PoolError(self._refusal(NotThereError(status, said))) from None
         if problem:
-            raise PoolError(str(problem)[:500])
+            raise (NoAnswer if passes else PoolError)(str(problem)[:500])
 
 
 class FarFile(io.RawIOBase):

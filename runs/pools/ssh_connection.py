@@ -293,7 +293,8 @@ class Connection:
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "error" in answer:
-        raise (NotPlain if answer.get("is_not_plain") is True else PoolError)(str(answer["error"])[:1000])
+        kind = NotPlain if answer.get("is_not_plain") is True else NoAnswer if answer.get("is_no_answer") is True else PoolError
+        raise kind(str(answer["error"])[:1000])
     return answer
 
 

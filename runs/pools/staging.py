@@ -7,11 +7,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.pools.base import JSON, SCHEMA, Order, PoolError, StagedFile, check_name, path_parts
+from runs.pools.base import JSON, SCHEMA, Order, PoolError, StagedFile, check_name, in_short, path_parts
 
 CHUNK_BYTES = 1 << 20
 OPEN_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -113,21 +113,30 @@ def _copy_all(folder: Path, files: Sequence[StagedFile]) -> None:
         except NotADirectoryError as error:
             raise PoolError(f"{file.path} lies below a file") from error
         except OSError as error:
-            raise PoolError(f"{file.path} could not be staged: {error.strerror}") from error
+            raise in_short(f"{file.path} could not be staged", error) from error
 
 
 def _copy(file: StagedFile, target: Path) -> None:
     digest = hashlib.sha256()
-    with open(file.source, "rb", buffering=0) as source:
-        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            raise PoolError(f"{file.path} is not a regular file in the store")
-        with open(os.open(target, OPEN_NEW, 0o600), "wb", buffering=0) as copy:
-            while chunk := source.read(CHUNK_BYTES):
-                digest.update(chunk)
-                _write_whole(copy.fileno(), chunk)
-            os.fchmod(copy.fileno(), 0o555 if file.executable else 0o444)
+    with open(os.open(target, OPEN_NEW, 0o600), "wb", buffering=0) as copy:
+        for chunk in _content(file):
+            digest.update(chunk)
+            _write_whole(copy.fileno(), chunk)
+        os.fchmod(copy.fileno(), 0o555 if file.executable else 0o444)
     if digest.hexdigest() != file.sha256:
         raise PoolError(f"{file.path} does not have the hash that was promised (sha256 {file.sha256[:12]}…)")
+
+
+def _content(file: StagedFile) -> Iterator[bytes]:
+    """What lies in the store. Its faults are not those of the folder that is made."""
+    try:
+        with open(file.source, "rb", buffering=0) as source:
+            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                raise PoolError(f"{file.path} is not a regular file in the store")
+            while chunk := source.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise in_short(f"{file.path} could not be read from the store", error) from error
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from runs.pools.arrive import PLACE, arrive, digest
-from runs.pools.base import PoolError
+from runs.pools.base import PoolError, in_short
 
 TRAVELLING = (
     "base.py", "cell.py", "far.py", "folder.py", "isolation.py", "launcher.py", "listed.py", "local.py", "processes.py", "ray.py", "sampling.py",
@@ -23,6 +23,9 @@ def bring(root: Path) -> Path:
     """The launcher below `root` on a file system that other machines share with this one, copied there where it is missing. Raises PoolError."""
     name, files = travelling()
     place = root / PLACE / name
-    if not place.is_dir() and (problem := arrive(str(root), name, files, new=True)):
-        raise PoolError(problem)
+    try:
+        if not place.is_dir() and (problem := arrive(str(root), name, files, new=True)):
+            raise PoolError(problem)
+    except OSError as error:
+        raise in_short("the launcher could not be brought to where the nodes see it", error) from error
     return place / "runs" / "pools" / "launcher.py"

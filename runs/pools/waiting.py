@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from runs.pools.base import PoolError
+from runs.pools.base import NoAnswer
 from runs.pools.isolation import LAUNCHER
 
 ANSWER_SECONDS = 30.0
@@ -35,7 +35,7 @@ class WaitingLauncher:
         self._asked_by = 0
 
     def start(self, folder: Path) -> str:
-        """What the launcher says; empty where it does not live, or died of it. Raises PoolError where it is silent."""
+        """What the launcher says; empty where it does not live, or died of it. Raises NoAnswer where it is silent."""
         try:
             reader, writer = os.pipe()
         except OSError:  # too many files are open
@@ -52,7 +52,7 @@ class WaitingLauncher:
             poll.register(reader, select.POLLIN)
             if not poll.poll(ANSWER_SECONDS * 1000):
                 self.end()
-                raise PoolError("the launcher did not answer")
+                raise NoAnswer("the launcher did not answer")
             said = os.read(reader, 1000).decode(errors="replace")
             if not said:  # killed with what it was asked for in its hands; the next one finds another
                 self.end()

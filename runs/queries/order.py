@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from runs.models import Attempt, Run, RunInput
-from runs.pools.base import SCHEMA, Order, PoolError, StagedFile, StagedInput
+from runs.pools.base import SCHEMA, NoAnswer, Order, PoolError, StagedFile, StagedInput
 from runs.queries.run_input import inputs_of
 from runs.reservation import GRACE_SECONDS
 from workspaces import kept_query, scope, store
@@ -120,8 +120,10 @@ def _read(run: Any) -> "QuerySet[RunInput]":
 def _staged(path: str, blob: Blob, *, executable: bool = False) -> StagedFile:
     try:
         source = store.local_path(blob.region, scope.current_id(), blob.sha256)
+    except store.StoreFull as full:
+        raise NoAnswer("the machine of labsite has no room for a file of the store") from full
     except OSError as error:
-        raise PoolError("the store does not answer, or this machine has no room for a file of it") from error
+        raise NoAnswer("the store does not answer") from error
     if source is None:
         raise PoolError("a file of the store is missing; `manage.py doctor` names it")
     return StagedFile(path=path, source=source, sha256=blob.sha256, executable=executable)

@@ -149,4 +149,9 @@ def test_nothing_is_stopped_whose_heart_has_just_beaten(far: Far) -> None:
 def test_who_lives_here_is_known_by_whose_numbers_are_meant() -> None:
     here = identity(os.getpid()) or {}
     before = {name: value for name, value in here.items() if name != "pid_namespace"}
-    assert [is_alive(one) for one in (here, before, {**here, "pid_namespace": "pid:[1]"}, {**here, "start_time": 7})] == [True, True, False, False]
+    assert [is_alive(one) for one in (here, before, {**here, "pid_namespace": "pid:[1]"}, {**here, "start_time": 7})] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -264,13 +264,13 @@ def test_a_full_disk_over_there_is_said_and_leaves_nothing(lab: Laboratory, host
     try:
         pool = pool_on(host, root=str(small / "runs"))
         order = with_code(lab.order("print('ran')"), big(lab, 8 * MEBIBYTE))
-        with pytest.raises(PoolError, match="No space left on device"):
+        with pytest.raises(NoAnswer, match="No space left on device"):
             pool.submit(order)
         assert pool.observe(order.workspace, order.key).status == Status.MISSING
         wait_for(lambda: None if drafts(small / "runs/store") else True, "the half file to be removed")
         # It fits once into the store, and not a second time into the folder.
         order = with_code(lab.order("print('ran')"), big(lab, 2 * MEBIBYTE + MEBIBYTE // 2))
-        with pytest.raises(PoolError, match="No space left on device"):
+        with pytest.raises(NoAnswer, match="No space left on device"):
             pool.submit(order)
         assert pool.observe(order.workspace, order.key).status == Status.MISSING
         assert list((small / "runs/runs/wsone").iterdir()) == []
