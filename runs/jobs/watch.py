@@ -120,7 +120,7 @@ def _follow(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: in
     ingest.read_events(place, attempt, watch)
     ingest.read_samples(place, attempt, watch)
     [watch] = kept_query.rows(Watch, attempt=attempt)  # with what the lines have said of spend
-    if _has_spent_all(attempt.run, watch):
+    if has_spent_all(attempt.run, watch):
         place.cancel(scope.current_id().hex, attempt.key, grace_seconds=GRACE_SECONDS)
 
 
@@ -133,7 +133,7 @@ def _finish(actor: Actor, place: Pool, attempt: Attempt, watch: Watch, fence: in
         mark_running(actor=actor, attempt=attempt, fence=fence, started_at=datetime.fromtimestamp(ended.started_at, UTC))
     if ended.reason == "cancelled" and attempt.cancel_asked_at is None:
         [watch] = kept_query.rows(Watch, attempt=attempt)
-        if not _has_spent_all(attempt.run, watch):
+        if not has_spent_all(attempt.run, watch):
             # Nobody here asked for it: labsite that was stopped before it could say so, the machine going down, an engine that took it out of
             # its own queue, however long it had waited there.
             end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended, is_interrupted=True)
@@ -176,7 +176,7 @@ def _missing(actor: Actor, place: Pool, attempt: Attempt, fence: int, watch: Wat
         end_attempt(actor=actor, attempt=attempt, fence=fence, ended=ended)
 
 
-def _has_spent_all(run: Run, watch: Watch) -> bool:
+def has_spent_all(run: Run, watch: Watch) -> bool:
     """Has the run reported all the spend on outside interfaces that was reserved for it? Without a reservation any spend is too much, and so is
     spend that cannot be counted."""
     if watch.has_foreign_spend:

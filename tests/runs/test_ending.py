@@ -25,6 +25,14 @@ from workspaces.models import AuditEvent, EngineSlot, Pool
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.pool]
 
+OVERSPENDS = (
+    b"""
+with open("../events.jsonl", "w") as events:
+    events.write('{"type": "api_spend", "micros": 5000000, "currency": "EUR", "what": "judge"}\\n')
+"""
+    + WAITS
+)  # nothing is reserved for it
+
 
 def test_starting_and_cancelling_at_the_same_moment_never_wait_in_a_circle() -> None:
     laboratory = make_laboratory(at_once=48, slots=16)
@@ -152,6 +160,21 @@ def test_labsite_that_stops_gives_the_run_back_to_the_queue(isolation: str) -> N
     assert first_cost < done.spent_gpu_ms <= HOUR
     with laboratory.opened():
         assert list(Attempt.objects.filter(run=run).order_by("number").values_list("status", flat=True)) == ["interrupted", "ended"]
+    settled(laboratory)
+
+
+def test_labsite_that_stops_gives_no_run_back_that_has_spent_all_it_may() -> None:
+    """Its watcher was ending it for that, or had yet to read it."""
+    laboratory = make_laboratory(code=OVERSPENDS)
+    run, attempt = started(laboratory)
+    call_command("interrupt_local")
+    with laboratory.opened():
+        run.refresh_from_db()
+        assert run.status != RunStatus.QUEUED
+    done = drive(laboratory, run)
+    assert (done.status, done.reason_code) == (RunStatus.FAILED, "budget_exceeded")
+    with laboratory.opened():
+        assert list(Attempt.objects.filter(run=run).values_list("pk", flat=True)) == [attempt.pk], "it was started once more"
     settled(laboratory)
 
 

@@ -8,6 +8,7 @@ from django.db import connection
 
 from runs.commands.ending import interrupt_attempt
 from runs.jobs.collect import keep_lines, records, remove_folder
+from runs.jobs.watch import has_spent_all
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, Watch
 from runs.place import place_of
@@ -73,6 +74,8 @@ class Command(BaseCommand):
         try:
             while not keep_lines(place, attempt, Watch.objects.get(attempt=attempt)):
                 continue
+            if has_spent_all(attempt.run, Watch.objects.get(attempt=attempt)):
+                return  # its watcher ended it for that, or would have: the next start records that end
             interrupt_attempt(actor=actor, attempt=attempt, ended=seen.exit, harvest=records(place, attempt))
             remove_folder(place, attempt)
         except (Refusal, PoolError) as error:
