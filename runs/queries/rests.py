@@ -1,4 +1,4 @@
-"""What rests on artifacts, so that they stay: scores, runs that are to read them, promotions, exports."""
+"""What rests on artifacts, so that they stay: scores, ratings, runs that are to read them, promotions, exports."""
 
 import uuid
 from collections.abc import Callable, Collection, Iterator
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q
 
-from runs.lifecycle import TERMINAL
+from runs.admission import EVALUATE
+from runs.lifecycle import TERMINAL, RunStatus
 from runs.models import Artifact, Evaluation, Export, Promotion, RunInput, Sweep
 from runs.queries.lineage import MOST_NODES, MOST_WALKED, Node, Way, reach, reached_ends
 from runs.queries.lineage_edges import CONTENT, EDGES, NodeKind
+from runs.queries.pairs import PAIRS_KIND
 from workspaces import ids
 from workspaces.units import number
 
@@ -65,6 +67,18 @@ def _is_scored() -> Q:
     return Q(Exists(Evaluation.objects.filter(subject_artifact=OuterRef("pk")))) | Q(
         Exists(Evaluation.objects.filter(samples_artifact=OuterRef("pk")))
     )
+
+
+def _games(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
+    """The games that ratings and sequential tests are made of: every time one is asked for, the files are read again."""
+    for row in Artifact.objects.filter(_has_games(), pk__in=keys).select_related("run__benchmark").order_by("-created_at", "-pk"):
+        words = f"Ratings on {row.run.benchmark.name} rest on it: it holds games that {row.run.name} has played."
+        yield Resting(row.pk, words, "run", row.run.public_id)
+
+
+def _has_games() -> Q:
+    scored = Exists(Evaluation.objects.filter(run=OuterRef("run")))
+    return Q(scored, kind=PAIRS_KIND, run__kind=EVALUATE, run__status=RunStatus.SUCCEEDED)
 
 
 def scores_below(artifacts: Collection[Artifact], keys: set[uuid.UUID]) -> Iterator[Resting]:
@@ -183,6 +197,7 @@ class Source:
 
 SOURCES: tuple[Source, ...] = (
     Source(_scores, _is_scored),
+    Source(_games, _has_games),
     Source(_live_runs, _is_read),
     Source(_sweeps, _is_in_sweep),
     Source(_promotions, _is_promoted),

@@ -42,13 +42,19 @@ def test_what_anything_rests_on_does_not_stand_in_the_way_of_the_others(opened: 
     make_agent_version(opened.owner, slug="sweeper", parameter_schema=SCHEMA, wall_seconds=60)
     create_sweep(actor=opened.owner, name="rates", space=GRID, request=replace(REQUEST, artifacts=(swept.public_id,)))
     plain = make(opened, b"plain")
-    assert held_alike() >= {scored.pk, sampled.pk, read.pk, swept.pk, promoted.pk, parent.pk}
-    assert plain.pk not in held_alike()
-    set_artifact_days(actor=opened.owner, days={"file": 30}, reason="Room.")
+    games = add_artifact(actor=opened.owner, run=judge, path="games.json", content=b"{}", kind="pairs")
+    unscored = add_artifact(actor=opened.owner, run=scored.run, path="unscored.json", content=b"[]", kind="pairs")
+    assert held_alike() >= {scored.pk, sampled.pk, read.pk, swept.pk, promoted.pk, parent.pk, games.pk}
+    assert not held_alike() & {plain.pk, unscored.pk}
+    with pytest.raises(Refusal, match=r"Ratings on .* rest on it: it holds games that run-"):
+        delete_artifact(actor=opened.owner, artifact=games, reason="Room.")
+    set_artifact_days(actor=opened.owner, days={"file": 30, "pairs": 30}, reason="Room.")
     monkeypatch.setattr(tidy, "AT_ONCE", 1)
     pass_days(monkeypatch, 31)
-    tidy.tidy_artifacts(SYSTEM)
-    assert [fresh(one).deleted_at is None for one in (scored, sampled, read, swept, parent, plain)] == [True, True, True, True, True, False]
+    for _ in range(2):
+        tidy.tidy_artifacts(SYSTEM)
+    assert [fresh(one).deleted_at is None for one in (scored, sampled, read, swept, parent, games)] == [True] * 6
+    assert [fresh(one).deleted_at is None for one in (plain, unscored)] == [False] * 2
     request_export(actor=opened.owner, files="internal", reason="To the partner.")
     assert held_alike() == set(Artifact.objects.values_list("pk", flat=True)), "an export carries them all"
 
