@@ -1,7 +1,7 @@
 """What gates look at that compare samples or games: read from the files that runs have left, counted once, and kept small with a decision.
 
-Who is compared is chosen here and not by whoever puts something forward: of each side the newest measurement under the contract that holds, and every
-match that both have played.
+Who is compared is chosen here and not by whoever puts something forward: of each side the newest measurement under the contract that holds, and the
+games of the two that its arena counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,18 +10,16 @@ from typing import Any
 from runs import paired
 from runs.calibration import expected_calibration_error
 from runs.checks.candidate import Candidate, beside_holdout, newest_score
-from runs.lifecycle import RunStatus
-from runs.models import Artifact, Evaluation, Run
+from runs.models import Artifact, Evaluation
 from runs.policy.measured import BINS, key_of
+from runs.queries.arena import MOST_FILES, files_of
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.pairs import LOST, PAIRS_KIND, pairs_of
+from runs.queries.pairs import LOST, pairs_of
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
 from workspaces.models import Agent, Benchmark, Contract, NotFound
 from workspaces.queries.registry import current_contract
-from workspaces.queries.withdrawal import marked
 
-MOST_MATCHES = 200
 COMPARING = ("no_holdout_regression", "calibrated_disagreement_gain")
 
 
@@ -132,25 +130,26 @@ def _newest_of(agent: Agent, candidate: Candidate, contract: Contract) -> Evalua
 
 
 def _games(candidate: Candidate) -> dict[str, Any]:
-    """Pairs of games between the two in the order in which their runs ended, counted by the candidate's points. A run counts if it evaluates, ended
-    well, and was given both files by labsite, which checked their hashes: who played is not the run's word. What was withdrawn does not count."""
+    """Pairs of games between the two that the arena counts, by the candidate's points, in the order in which their runs ended: the first bound that
+    is passed decides, so that the last ones are cut. Labsite gave these runs both files: who played is not the run's word."""
     if candidate.standing is None:
         return {"is_first": True}
+    against = _title(candidate.standing.artifact)
+    if candidate.contract is None:
+        return {
+            "against": against,
+            "batches": [],
+            "refusal": f"{candidate.benchmark.name} has no contract yet, under which games would count.",
+        }
     mine, other = candidate.artifact.blob.sha256, candidate.standing.artifact.blob.sha256
-    runs = Run.objects.filter(status=RunStatus.SUCCEEDED, kind="evaluate", inputs__sha256=mine).exclude(pk=candidate.run.pk)
-    if candidate.contract is not None and candidate.contract.evaluator_id is not None:
-        runs = runs.filter(agent_version=candidate.contract.evaluator_id)
-    both = Run.objects.filter(pk__in=runs.values("pk"), inputs__sha256=other).distinct() if mine != other else Run.objects.none()
-    kept = list(both.order_by("-ended_at", "-pk")[:MOST_MATCHES])[::-1]
-    files = Artifact.objects.filter(run__in=kept, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
-    files = files.select_related("blob").order_by("created_at", "pk")
-    by_run = {file.run_id: file for file in files}
-    batches = []
-    for run in kept:
-        pairs = pairs_of(by_run[run.pk], mine, other) if run.pk in by_run else None
-        if pairs is not None:
-            batches.append({"run": run.public_id, "label": run.name, "sha256": by_run[run.pk].blob.sha256, "pairs": pairs})
-    return {"against": _title(candidate.standing.artifact), "candidate": mine, "champion": other, "batches": batches}
+    counted = files_of(candidate.contract, mine, other).exclude(run=candidate.run) if mine != other else Artifact.objects.none()
+    files = list(counted.order_by("run__ended_at", "run")[: MOST_FILES + 1])
+    batches = [
+        {"run": file.run.public_id, "label": file.run.name, "sha256": file.blob.sha256, "pairs": pairs}
+        for file in files[:MOST_FILES]
+        if (pairs := pairs_of(file, mine, other)) is not None
+    ]
+    return {"against": against, "candidate": mine, "champion": other, "batches": batches, "is_cut": len(files) > MOST_FILES}
 
 
 def _title(artifact: Artifact) -> str:

@@ -86,13 +86,14 @@ def _elo_sequential(given: dict[str, Any], facts: Facts) -> Seen | SeenWith:
         return True, "nothing stands", required, "Nothing stands under the name yet, so there is nobody to beat."
     evidence = tuple(Link("run", entry["run"], entry["label"]) for entry in found["batches"][-5:])
     if not any(sum(entry["pairs"]) for entry in found["batches"]):
-        words = f"No run that ended well has played pairs of games between it and {found['against']}."
-        return None, "no games", required, words
+        words = f"No run that is scored under the contract has played pairs of games between it and {found['against']}."
+        return None, "no games", required, found.get("refusal") or words
     said = answer((entry["pairs"] for entry in found["batches"]), elo0, elo1, alpha, beta)
     observed = f"log-likelihood ratio {said.ratio:.2f} of ({said.low:.2f}, {said.high:.2f})"
     score = f"After {plural(said.pairs, 'pair', 'pairs')} of games with {number(said.points)} points of {2 * said.pairs} against {found['against']}"
     if not said.accepted:
-        return None, observed, required, f"{score} neither is accepted; more games will tell.", evidence
+        more = "these are all that are read" if found.get("is_cut") else "more games will tell"
+        return None, observed, required, f"{score} neither is accepted; {more}.", evidence
     if said.accepted == "H0":
         return False, observed, required, f"{score} no more than {elo0:+g} Elo is accepted.", evidence
     return True, observed, required, f"{score} at least {elo1:+g} Elo is accepted.", evidence

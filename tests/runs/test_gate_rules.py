@@ -120,7 +120,7 @@ def test_every_check_but_those_of_the_history_is_unknown_where_nothing_was_found
         ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": games([0, 0, 10, 20, 20])}, "pass", "at least +100 Elo"),
         ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": games([20, 20, 10, 0, 0])}, "fail", "no more than +0 Elo"),
         ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": games([1, 1, 2, 1, 1])}, "unknown", "neither is accepted"),
-        ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": games()}, "unknown", "No run that ended well"),
+        ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": games()}, "unknown", "No run that is scored under the contract"),
         ({"check": "elo_sequential", "elo1": 100}, {"elo_sequential": {"is_first": True}}, "pass", "nothing stands"),
     ],
 )

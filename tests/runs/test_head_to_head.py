@@ -16,8 +16,10 @@ from tests.factories import make_member
 from tests.factories_pages import add_artifact, client_of
 from tests.factories_runs import Laboratory
 from tests.runs.test_arena import HOSTILE, played, players
-from tests.runs.test_gates import laboratory
+from tests.runs.test_gates import ELO, asked_of, judged, laboratory, made_champion
+from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.token import create_token
+from workspaces.models import Benchmark, DatasetVersion
 
 __all__ = ["laboratory"]  # the fixture, by its name
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -144,3 +146,34 @@ def test_without_a_word_the_strongest_meets_the_strongest_it_has_met(laboratory:
     assert f'href="{place}sequential/"' in browser.get(place).content.decode()
     assert "have not met" in asked(browser, laboratory, one, three)[0]
     assert client_of(make_member(laboratory.workspace, "viewer")).get(f"{place}sequential/").status_code == 200
+
+
+def test_a_gate_counts_the_games_that_the_arena_counts_and_the_first_bound_holds(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    champion = made_champion(laboratory)
+    (one,) = players(laboratory, 1)
+    played(laboratory, [one, champion], (one, champion, [0, 0, 5, 20, 20]))
+    with laboratory.opened():
+        holdout = DatasetVersion.objects.get(dataset__slug="unseen")
+        published = {"metric": "accuracy", "direction": "maximize", "holdout": holdout, "accepts_no_isolation_reason": "a test"}
+        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), terms="stricter", **published)
+    newest = judged(laboratory, one, rows=[(1.0, None)])
+    verdict, words = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
+    assert (verdict, "No run that is scored under the contract has played" in words) == ("unknown", True), words
+
+    for path in ("runs.checks.gate_samples.MOST_FILES", "runs.queries.head_to_head.MOST_FILES"):
+        monkeypatch.setattr(path, 2)
+    played(laboratory, [one, champion], (one, champion, [0, 0, 4, 1, 1]))
+    played(laboratory, [one, champion], (one, champion, [0, 0, 5, 20, 20]))
+    accepted = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
+    assert (accepted[0], "After 51 pairs" in accepted[1]) == ("pass", True)
+    played(laboratory, [one, champion], (champion, one, [0, 0, 0, 0, 80]))
+    assert asked_of(laboratory, newest, ELO)[1]["elo_sequential"] == accepted, "what was accepted stays so, however many games follow"
+    told = asked(client_of(laboratory.owner), laboratory, one, champion, elo1="100")[1]
+    assert (told["accepted"], told["pairs"]) == ("H1", 51)
+
+    for path in ("runs.checks.gate_samples.MOST_FILES", "runs.queries.head_to_head.MOST_FILES"):
+        monkeypatch.setattr(path, 1)
+    verdict, words = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
+    assert (verdict, "these are all that are read" in words) == ("unknown", True)
