@@ -134,7 +134,8 @@ def _shown(found: Sequence[Placed], contract: Contract, columns: tuple[str, ...]
         first_at=Min("created_at"),
         keys=ArrayAgg("pk"),
         all_values=ArrayAgg("value", order_by=["value"]),
-        runs=ArrayAgg("run_id"),
+        runs=ArrayAgg("run_id", order_by=["pk"]),
+        subjects=ArrayAgg("subject_artifact_id", order_by=["pk"]),
         measured=ArrayAgg("subject_artifact_id", filter=Q(subject_artifact__isnull=False), default=[]),
         makers=ArrayAgg("run_id", filter=Q(subject_artifact__isnull=True), default=[]),
     )
@@ -210,14 +211,16 @@ def _seed(run: str) -> Any:
 
 
 def _others(contract: Contract, metrics: tuple[str, ...], page: list[dict[str, Any]]) -> dict[tuple[int, str], Together]:
-    """By place on the page: mean or median of other metrics of the runs that stand there."""
-    places = {run: place for place, row in enumerate(page) for run in row["runs"]}
+    """By place on the page: mean or median of other metrics of the runs that stand there, of the same artifact or of none in particular."""
+    places = {run: (at, subject) for at, row in enumerate(page) for run, subject in zip(row["runs"], row["subjects"], strict=True)}
     if not metrics or not places:
         return {}
     values: dict[tuple[int, str], list[float]] = {}
     reported = standing().filter(benchmark=contract.benchmark_id, contract=contract, metric__in=metrics, run__in=places)
-    for run, metric, value in reported.order_by("value", "pk").values_list("run_id", "metric", "value"):
-        values.setdefault((places[run], metric), []).append(value)
+    for run, metric, subject, value in reported.order_by("value", "pk").values_list("run_id", "metric", "subject_artifact_id", "value"):
+        at, measured = places[run]
+        if subject in (None, measured):
+            values.setdefault((at, metric), []).append(value)
     middle = fmean if contract.over_seeds == MEAN else median
     return {key: _summed(contract.over_seeds, middle(found) if can_be_summed(found) else math.nan, found) for key, found in values.items()}
 

@@ -223,3 +223,18 @@ def test_a_column_tells_what_was_measured_of_the_same_artifact(laboratory: Labor
         found = board(metrics=("loss",), lower=("loss",), **view)
         assert {row.evaluation.value: row.others[0].value for row in found.scores} == {0.9: 0.0, 0.8: None, 0.7: 2.0}
     assert {row.evaluation.value: row.ranks and row.ranks.of[1] for row in found.scores} == {0.9: 1, 0.8: 3, 0.7: 2}
+
+
+def test_a_row_over_seeds_tells_what_was_measured_of_the_same_artifact(laboratory: Laboratory) -> None:
+    publish(laboratory, over_seeds="mean", metrics=(Metric("seconds", "s", "minimize"),))
+    one, two = (
+        add_artifact(actor=laboratory.owner, run=launch(laboratory, parameters={"rate": rate}), path="made", content=bytes([rate]))
+        for rate in (1, 2)
+    )
+    for value, subject, beside in ((0.9, one, one), (0.8, two, one), (0.7, None, None)):
+        (run,) = copy_runs(actor=laboratory.owner, pattern=one.run, count=1, kind="evaluate", parameters={"rate": 3})
+        score_runs(actor=laboratory.owner, scores={run: (value, None)}, subject_artifact=subject)
+        score_runs(actor=laboratory.owner, scores={run: (10 * value, None)}, metric="seconds", subject_artifact=beside)
+    found = board().over_seeds
+    assert found is not None
+    assert [(row.score.value, row.others[0].value) for row in found.rows] == [(0.9, 9.0), (0.8, None), (0.7, 7.0)]
