@@ -121,7 +121,7 @@ def undeclared(count: int) -> Finding | None:
 
 
 def surprising(value: float, error: float | None, earlier: Sequence[float]) -> Finding | None:
-    """A score that is no number, or lies far outside the scores that earlier runs of the agent were given under the same contract.
+    """A score that is no number, or lies far outside the earlier scores, under the same contract, of the agent that made what was measured.
 
     Far is a modified z-score, 0.6745 (score - median) / MAD, beyond 3.5 (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993). The
     score's own standard error stands in for the spread where that is larger. `earlier` is in the order in which the runs ended; the last 20 count,

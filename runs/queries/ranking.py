@@ -92,7 +92,7 @@ def best_keys(direction: str, **of: Any) -> list[UUID]:
 
     Most agents have one among the best of the whole board; whose runs are not found there are looked for by the agent. Up to five queries.
     """
-    leading = _credited(rows_of(**of).filter(FINITE)).order_by(*best_first(direction)).values_list("credited", "pk")[:LOOKED_AT]
+    leading = credited(rows_of(**of).filter(FINITE)).order_by(*best_first(direction)).values_list("credited", "pk")[:LOOKED_AT]
     best: dict[UUID, UUID] = {}
     for agent, key in leading:
         best.setdefault(agent, key)
@@ -100,20 +100,21 @@ def best_keys(direction: str, **of: Any) -> list[UUID]:
     if not others.value:
         return [*best.values()]
     own, measured = rows_of(**of).filter(run__agent=others), rows_of(**of).filter(subject_artifact__run__agent=others)
-    found = [key for rows in (own, measured) for key in _best_of(_credited(rows).filter(credited=others), direction)]
-    return [*best.values(), *(_best_of(_credited(rows_of(**of | {"pk": found})), direction) if found else ())]
+    found = [key for rows in (own, measured) for key in _best_of(credited(rows).filter(credited=others), direction)]
+    return [*best.values(), *(_best_of(credited(rows_of(**of | {"pk": found})), direction) if found else ())]
 
 
-def _credited(rows: "QuerySet[Evaluation]") -> "QuerySet[Any, Any]":
+def credited(rows: "QuerySet[Evaluation]") -> "QuerySet[Any, Any]":
+    """Each with the agent that it counts for as `credited`: the one that made what it measured, else its run's."""
     measured = Q(run__kind=EVALUATE, subject_artifact__isnull=False)
     return rows.annotate(
         credited=Case(When(measured, then=F("subject_artifact__run__agent")), default=F("run__agent"), output_field=UUIDField())
     )
 
 
-def _best_of(credited: "QuerySet[Any, Any]", direction: str) -> "QuerySet[Any, UUID]":
+def _best_of(rows: "QuerySet[Any, Any]", direction: str) -> "QuerySet[Any, UUID]":
     order: list[OrderBy | str] = ["is_unranked", *best_first(direction)]
-    numbered = _marked(credited).annotate(nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order))
+    numbered = _marked(rows).annotate(nth=Window(RowNumber(), partition_by=[F("credited")], order_by=order))
     return numbered.filter(nth=1).values_list("pk", flat=True)
 
 

@@ -16,6 +16,7 @@ from django.db.models.functions import Concat
 from runs.lifecycle import RunStatus
 from runs.models import Failure, Review, Run, RunInput, UndeclaredInput
 from runs.queries.failure import REPEATED, failure_groups
+from runs.queries.ranking import credited
 from runs.queries.standing import standing
 from runs.queries.undeclared import THING
 from runs.queries.verdict import State, said_to_be, verdicts_of
@@ -82,11 +83,18 @@ class _Ended:
         return self.status == RunStatus.SUCCEEDED
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    value: float
+    error: float | None
+    credited: uuid.UUID  # the agent that made what was measured
+
+
 @dataclass(slots=True)
 class _Facts:
     """Of the runs that are looked at, everything the rules ask for, by the run's key; scores by run, benchmark and contract."""
 
-    scores: dict[tuple[uuid.UUID, ...], tuple[float, float | None]] = field(default_factory=dict)
+    scores: dict[tuple[uuid.UUID, ...], _Scored] = field(default_factory=dict)
     undeclared: dict[uuid.UUID, int] = field(default_factory=dict)
     doubted: dict[uuid.UUID, list[Doubted]] = field(default_factory=dict)
     groups: dict[uuid.UUID, tuple[str, int]] = field(default_factory=dict)
@@ -156,12 +164,12 @@ def _findings(history: Iterable[_Ended], looked: set[uuid.UUID], facts: _Facts) 
     scores: dict[tuple[uuid.UUID, uuid.UUID], list[float]] = defaultdict(list)
     spent: dict[tuple[uuid.UUID, uuid.UUID], list[tuple[int, int]]] = defaultdict(list)
     for run in history:
-        earlier, like = scores[run.agent, run.contract], spent[run.version, run.benchmark]
-        score = facts.scores.get((run.pk, run.benchmark, run.contract))
+        score, like = facts.scores.get((run.pk, run.benchmark, run.contract)), spent[run.version, run.benchmark]
+        earlier = scores[score.credited, run.contract] if score is not None else []
         if run.pk in looked:
             yield run, [finding for finding in _rules(run, score, earlier, like, facts) if finding is not None]
         if score is not None:
-            earlier.append(score[0])
+            earlier.append(score.value)
             del earlier[: -2 * EARLIER_MOST]  # some may be no numbers
         if run.has_succeeded:
             like.append((run.gpu_ms, run.api_micros))
@@ -169,12 +177,12 @@ def _findings(history: Iterable[_Ended], looked: set[uuid.UUID], facts: _Facts) 
 
 
 def _rules(
-    run: _Ended, score: tuple[float, float | None] | None, earlier: list[float], like: list[tuple[int, int]], facts: _Facts
+    run: _Ended, score: _Scored | None, earlier: list[float], like: list[tuple[int, int]], facts: _Facts
 ) -> Iterable[Finding | None]:
     yield contaminated(facts.doubted.get(run.pk, []))
     yield undeclared(facts.undeclared.get(run.pk, 0))
     if score is not None:
-        yield surprising(*score, earlier)
+        yield surprising(score.value, score.error, earlier)
     if run.pk in facts.groups:
         yield failing(*facts.groups[run.pk], run.name)
     if run.began is not None:
@@ -193,7 +201,7 @@ def _rules(
 
 def _facts(since: datetime, before: datetime, earliest: list[uuid.UUID]) -> _Facts:
     facts = _Facts()
-    facts.scores = {tuple(keys): (value, error) for *keys, value, error in kept_query.ask(_scores, since=before)}
+    facts.scores = {row[:3]: _Scored(*row[3:]) for row in kept_query.ask(_scores, since=before)}
     facts.undeclared = dict(kept_query.ask(_undeclared, since=since))
     doubts = _doubts()
     if doubts:
@@ -219,10 +227,10 @@ def _ended(since: Any) -> "QuerySet[Any, Any]":
 
 def _scores(since: Any) -> "QuerySet[Any, Any]":
     """Values of contracts' metrics that were not withdrawn. A run has one at most under its own contract; a score is written as its run ends, so
-    that its own time serves and no join with runs is needed."""
+    that its own time serves."""
     rows = standing().filter(created_at__gte=since, metric=F("contract__metric"))
-    columns = ("run_id", "benchmark_id", "contract_id", "value", "standard_error")
-    newest: QuerySet[Any, Any] = rows.order_by("-created_at").values_list(*columns)[: 2 * HELD_AGAINST]
+    columns = ("run_id", "benchmark_id", "contract_id", "value", "standard_error", "credited")
+    newest: QuerySet[Any, Any] = credited(rows).order_by("-created_at").values_list(*columns)[: 2 * HELD_AGAINST]
     return newest
 
 

@@ -13,7 +13,7 @@ from runs.models import Review, Run
 from runs.queries.review import Found, deserving, findings_of
 from runs.review import Cost, Reason, contaminated, costly, surprising, undeclared
 from tests.factories import make_user
-from tests.factories_pages import client_of, copy_runs, fail_run, score_runs, set_run
+from tests.factories_pages import add_artifact, client_of, copy_runs, fail_run, score_runs, set_run
 from tests.factories_registry import make_agent_version, make_dataset_version, stored
 from tests.factories_resources import join
 from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
@@ -21,7 +21,7 @@ from workspaces.access import Actor, Kind, Role
 from workspaces.audit import Denied, Refusal
 from workspaces.commands.agent import publish_agent_version
 from workspaces.commands.member import add_member
-from workspaces.models import AuditEvent, DatasetVersion
+from workspaces.models import AgentVersion, AuditEvent, DatasetVersion
 from workspaces.units import gpu_time
 
 EARLIER = [0.70, 0.71, 0.69, 0.72, 0.70, 0.71]
@@ -164,6 +164,39 @@ def test_scores_of_another_agent_or_contract_are_no_measure(lab: Laboratory) -> 
         version = make_agent_version(lab.owner, "other", wall_seconds=60)
         (run,) = scored(lab, [0.99], agent_id=version.agent_id, agent_version_id=version.pk)
         assert reasons(listed()).get(run.name) == [Reason.FIRST]
+
+
+def test_what_a_judge_measures_is_held_against_the_scores_of_the_agent_that_made_it(lab: Laboratory) -> None:
+    with lab.opened():
+        judge, weak, strong = (make_agent_version(lab.owner, slug, wall_seconds=60) for slug in ("judge", "weak", "strong"))
+        pattern = launch(lab)
+        made = {
+            version: [
+                add_artifact(actor=lab.owner, run=run, path="model.pt", content=version.agent.slug.encode())
+                for run in copy_runs(
+                    actor=lab.owner, pattern=pattern, count=8, agent_id=version.agent_id, agent_version_id=version.pk
+                )
+            ]
+            for version in (weak, strong)
+        }  # fmt: skip
+
+        def judged(version: AgentVersion, at: int, value: float, hours: int) -> Run:
+            (run,) = copy_runs(
+                actor=lab.owner, pattern=pattern, count=1, kind="evaluate", agent_id=judge.agent_id, agent_version_id=judge.pk,
+            )  # fmt: skip
+            set_run(actor=lab.owner, run=run, ended_at=timezone.now() - timedelta(hours=hours))
+            score_runs(actor=lab.owner, scores={run: (value, None)}, subject_artifact=made[version][at])
+            return run
+
+        for at, value in enumerate(EARLIER):
+            judged(strong, at, value, 50 - at)
+        first = judged(weak, 0, 0.1, 40)
+        for at in range(1, 6):
+            judged(weak, at, 0.1 + at / 100, 40 - at)
+        alike, far = judged(strong, 6, 0.72, 20), judged(weak, 6, 0.7, 10)
+        told = reasons(listed(reason=Reason.SURPRISING))
+        assert told == {far.name: [Reason.SURPRISING]}, "0.7 is as the judge's other scores are, and not as those of what this agent makes"
+        assert not {first.name, alike.name} & told.keys()
 
 
 def test_only_the_first_run_that_ever_began_is_a_first_one(lab: Laboratory) -> None:
