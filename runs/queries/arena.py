@@ -14,6 +14,7 @@ from runs.admission import EVALUATE
 from runs.bradley_terry import Met, Rating, connected, rate
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Run, RunInput
+from runs.queries.contract_facts import evaluator_hash
 from runs.queries.pairs import PAIRS_KIND, matches_in
 from runs.queries.standing import standing
 from workspaces.models import Benchmark, Contract
@@ -117,8 +118,8 @@ def files_of(contract: Contract, *given: str) -> "QuerySet[Artifact]":
     """Files of games that count, the newest of each run; of runs that were given all artifacts of these hashes."""
     scored = standing().filter(benchmark=contract.benchmark_id, contract=contract).values("run")
     runs = Run.objects.filter(pk__in=scored, kind=EVALUATE, status=RunStatus.SUCCEEDED)
-    if contract.evaluator_id is not None:
-        runs = runs.filter(agent_version=contract.evaluator_id)
+    if key := evaluator_hash(contract):
+        runs = runs.filter(agent_version__content_hash=key)
     for sha in given:
         runs = runs.filter(pk__in=_given().filter(sha256=sha).values("run"))
     rows = Artifact.objects.filter(run__in=runs, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))

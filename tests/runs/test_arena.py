@@ -14,8 +14,9 @@ from runs.models import Artifact, Evaluation, Run
 from runs.queries.arena import Arena, arena
 from runs.queries.withdrawal import find_subject
 from tests.factories_pages import add_artifact, client_of
+from tests.factories_registry import make_agent_version
 from tests.factories_runs import Laboratory, launch
-from tests.runs.test_gates import judged, laboratory
+from tests.runs.test_gates import JUDGE, judged, laboratory
 from workspaces.commands.benchmark import publish_contract
 from workspaces.models import Benchmark
 
@@ -145,3 +146,16 @@ def test_games_under_an_older_contract_do_not_count(laboratory: Laboratory) -> N
     assert board(laboratory).players == []
     page = client_of(laboratory.owner).get(f"/workspaces/{laboratory.workspace.slug}/benchmarks/accuracy/arena/").content.decode()
     assert "No games between artifacts yet" in page
+
+
+def test_the_evaluator_is_who_has_the_content_that_the_contract_names(laboratory: Laboratory) -> None:
+    """Two agents with the same code are the same evaluator, as for scores."""
+    one, two = players(laboratory, 2)
+    with laboratory.opened():
+        twin = make_agent_version(laboratory.owner, "twin", code=JUDGE, kind="evaluate", wall_seconds=60)
+        publish_contract(
+            actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", evaluator=twin,
+            accepts_no_isolation_reason="a test",
+        )  # fmt: skip
+    played(laboratory, [one, two], (one, two, [1, 0, 0, 0, 2]))
+    assert rated(board(laboratory)) == {"0.pt": (4, 6), "1.pt": (2, 6)}
