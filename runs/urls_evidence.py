@@ -14,6 +14,8 @@ LINEAGES = (
     ("benchmarks/<str:benchmark>/contracts/<str:contract>", "benchmark", Kind.BENCHMARK),
     ("promotions/<str:promotion>", "promotion", Kind.ARTIFACT),
     ("memory/<str:memoryentry>", "memory", Kind.MEMORY),
+    ("decisions/<str:decision>", "decision", Kind.POLICY),
+    ("people/<str:username>", "person", Kind.MEMBER),
 )
 
 urlpatterns = [

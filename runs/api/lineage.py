@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runs.models import Artifact, Evaluation, MemoryEntry, Promotion, Run
+from runs.models import Artifact, Decision, Evaluation, MemoryEntry, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
+from runs.queries.lineage_person import find_person
 from runs.queries.prov import prov_document
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
@@ -65,6 +66,18 @@ def get_lineage_of_promotion(request: ApiRequest, promotion: str, way: Asked = "
 def get_lineage_of_memory_entry(request: ApiRequest, memoryentry: str, way: Asked = "up") -> Any:
     """As of a run: what one revision rests on and who vouches for it, or the runs and decisions that read it and what came of them."""
     return _document(request, Node(NodeKind.MEMORY, MemoryEntry.objects.find(memoryentry).pk), way)
+
+
+@routes.get("/lineage/policy_decision/{decision}", needs=Permission.VIEW, kind=Kind.POLICY, response=Document)
+def get_lineage_of_policy_decision(request: ApiRequest, decision: str, way: Asked = "up") -> Any:
+    """As of a run: the rule, what it was asked about and the memory it read, or what it launched and asked."""
+    return _document(request, Node(NodeKind.DECISION, Decision.objects.find(decision).pk), way)
+
+
+@routes.get("/lineage/person/{username}", needs=Permission.VIEW, kind=Kind.MEMBER, response=Document)
+def get_lineage_of_person(request: ApiRequest, username: str, way: Asked = "up") -> Any:
+    """As of a run: down to what somebody asked for, decided, brought in and wrote, and what rests on that. A person rests on nothing."""
+    return _document(request, find_person(username), way)
 
 
 def _document(request: ApiRequest, start: Node, way: str) -> Document:

@@ -58,6 +58,7 @@ def _decisions(keys: list[uuid.UUID], workspace: str) -> Rows:
             Described(
                 label=f"{row.label}: {row.outcome}",
                 url=reverse("decision", args=[workspace, row.public_id]),
+                lineage_url=reverse("decision-lineage", args=[workspace, row.public_id]),
                 when=row.created_at,
                 public_id=row.public_id,
                 attributes={"outcome": row.outcome, "cause": row.cause_label, "startTime": row.created_at, "endTime": row.ended_at},

@@ -56,16 +56,6 @@ WORDS: dict[NodeKind, tuple[str, str]] = {
     K.DATASET_SOURCE: ("source", "sources"),
     K.BENCHMARK_SOURCE: ("source benchmark", "source benchmarks"),
 }
-LINEAGE_PAGES: dict[NodeKind, str] = {
-    K.RUN: "run-lineage",
-    K.EVALUATION: "evaluation-lineage",
-    K.ARTIFACT: "artifact-lineage",
-    K.DATASET_VERSION: "dataset-lineage",
-    K.AGENT_VERSION: "agent-lineage",
-    K.CONTRACT: "benchmark-lineage",
-    K.PROMOTION: "promotion-lineage",
-    K.MEMORY: "memory-lineage",
-}
 NOT_ISOLATED = "not isolated: what else it read is not known"
 NOT_DECLARED = "not declared"
 UNDECLARED_FIELDS = tuple(field.name for field in UndeclaredInput._meta.concrete_fields)

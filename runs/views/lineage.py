@@ -6,11 +6,12 @@ from collections.abc import Callable
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-from runs.models import Artifact, Evaluation, MemoryEntry, Promotion, Run
+from runs.models import Artifact, Decision, Evaluation, MemoryEntry, Promotion, Run
 from runs.queries.lineage import Node, Way, walk
 from runs.queries.lineage_edges import NodeKind
 from runs.queries.lineage_graph import ASKED, MOST_BOXES, graph_of, groups_of
 from runs.queries.lineage_nodes import Descriptions, words_of
+from runs.queries.lineage_person import find_person
 from runs.queries.lineage_rows import RECORD, ROWS, kinds_in, rows_of
 from runs.queries.prov import prov_document
 from workspaces.models import Agent, Benchmark, Contract, Dataset, NotFound
@@ -40,6 +41,14 @@ def _promotion(promotion: str) -> Node:
 
 def _memory(memoryentry: str) -> Node:
     return Node(NodeKind.MEMORY, MemoryEntry.objects.find(memoryentry).pk)
+
+
+def _decision(decision: str) -> Node:
+    return Node(NodeKind.DECISION, Decision.objects.find(decision).pk)
+
+
+def _person(username: str) -> Node:
+    return find_person(username)
 
 
 def _dataset(dataset: str, version: str) -> Node:
@@ -74,6 +83,8 @@ def _lineage(request: PageRequest, start: Node) -> HttpResponseBase:
     context = {
         "start": told.of([start])[start],
         "start_kind": words_of(start.kind),
+        "is_person": start.kind == NodeKind.PERSON,
+        "is_decision": start.kind == NodeKind.DECISION,
         "way": ASKED[way],
         "found_count": sum(count for name, count, _ in kinds if name != RECORD),
         "walked_count": len(found.distance),
@@ -124,6 +135,8 @@ FINDS: dict[str, Find] = {
     "benchmark": _benchmark,
     "promotion": _promotion,
     "memory": _memory,
+    "decision": _decision,
+    "person": _person,
 }
 PAGES = {noun: _page(find) for noun, find in FINDS.items()}
 DOCUMENTS = {noun: _document(find) for noun, find in FINDS.items()}

@@ -156,8 +156,10 @@ def test_a_gate_counts_the_games_that_the_arena_counts_and_the_first_bound_holds
     played(laboratory, [one, champion], (one, champion, [0, 0, 5, 20, 20]))
     with laboratory.opened():
         holdout = DatasetVersion.objects.get(dataset__slug="unseen")
-        published = {"metric": "accuracy", "direction": "maximize", "holdout": holdout, "accepts_no_isolation_reason": "a test"}
-        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), terms="stricter", **published)
+        publish_contract(
+            actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="maximize", terms="stricter",
+            holdout=holdout, accepts_no_isolation_reason="a test",
+        )  # fmt: skip
     newest = judged(laboratory, one, rows=[(1.0, None)])
     verdict, words = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
     assert (verdict, "No run that is scored under the contract has played" in words) == ("unknown", True), words

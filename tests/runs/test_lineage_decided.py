@@ -1,23 +1,26 @@
 """Decisions, imports and people in the lineage: who asked, who decided, and where what was brought in is from."""
 
 import json
+import re
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from prov.model import ProvActivity, ProvDocument
 
 from labsite.owner import as_owner
 from runs.commands.approval import decide_approval
 from runs.models import DatasetImport, Decision, Policy, PolicyVersion, Run, Sweep
-from runs.queries.lineage import Lineage, Node, Way, walk
+from runs.queries.lineage import MOST_NODES, Lineage, Node, Way, walk
 from runs.queries.lineage_edges import ASKED, CONTENT, DECIDED, NodeKind, Relation
 from runs.queries.lineage_nodes import describe
-from tests.factories import make_member
-from tests.factories_pages import client_of
+from tests.factories import make_member, make_user
+from tests.factories_pages import add_artifact, client_of, copy_runs
 from tests.factories_promotions import make_candidate, propose, score_of
 from tests.factories_runs import Laboratory, launch, make_laboratory
-from workspaces.access import Actor, rights_of
-from workspaces.models import Benchmark, Contract, DatasetVersion
+from workspaces.access import Actor, Kind, rights_of
+from workspaces.commands.member import add_member, remove_member
+from workspaces.models import Benchmark, Contract, DatasetVersion, Membership
 
 pytestmark = pytest.mark.django_db(transaction=True)
 K, R = NodeKind, Relation
@@ -156,3 +159,57 @@ def test_a_run_that_a_policy_launched_leads_to_the_decision_its_rule_and_who_let
     links = client_of(laboratory.owner).get(f"{HERE}/runs/{run.public_id}/lineage/").content.decode()
     for page in (f"sweeps/{sweep.public_id}/", f"decisions/{decision.public_id}/", "policies/next/versions/1/"):
         assert f"{HERE}/{page}" in links
+    browser, page = client_of(laboratory.owner), f"{HERE}/decisions/{decision.public_id}/"
+    assert {f'href="{page}lineage/"', f'href="{page}lineage/?way=down"'} <= set(re.findall(r'href="[^"]+"', text_of(browser, page)))
+    assert f"{page}lineage/?way=up" in links, "from a run's lineage one goes on"
+    above, below = text_of(browser, f"{page}lineage/"), text_of(browser, f"{page}lineage/?way=down")
+    assert f"{HERE}/policies/next/versions/1/" in above
+    assert f"{HERE}/runs/{cause.public_id}/" in above
+    assert {f"{HERE}/sweeps/{sweep.public_id}/" in below, f"{HERE}/runs/{run.public_id}/" in below} == {True}
+    document = browser.get(f"{page}lineage/prov.json?way=down").json()
+    assert document == browser.get(f"/api/v1/workspaces/lab/lineage/policy_decision/{decision.public_id}?way=down").json()
+    assert {f"item:{decision.public_id}", f"item:{sweep.public_id}", f"item:{run.public_id}"} <= document["activity"].keys()
+
+
+def test_a_lineage_begins_with_whoever_has_a_part_here_and_with_nobody_else(laboratory: Laboratory) -> None:
+    helper, stranger = make_member(laboratory.workspace, "researcher", "helper"), make_user("stranger")
+    browser, place = client_of(laboratory.owner), f"{HERE}/people/helper/lineage/"
+    assert "Nothing rests on what they did" in text_of(browser, f"{place}?way=down")
+    with laboratory.opened():
+        (run,) = copy_runs(actor=laboratory.owner, pattern=launch(laboratory), count=1, requested_by_id=helper.user.pk)  # type: ignore[union-attr]  # a person
+        made = add_artifact(actor=laboratory.owner, run=run, path="made.bin", content=b"made")
+        member = Membership.objects.get(user=helper.user)
+    assert f'href="{place}?way=down"' in text_of(browser, f"{HERE}/members/")
+    assert f'href="{place}?way=down"' in text_of(browser, f"{HERE}/members/{member.public_id}/")
+    below = text_of(browser, f"{place}?way=down")
+    assert "2 things rest on what they did" in below
+    assert {f"{HERE}/{one}/" in below for one in (f"runs/{run.public_id}", f"artifacts/{made.public_id}")} == {True}
+    assert "A lineage begins with people" in text_of(browser, place)
+    document = browser.get(f"{place}prov.json?way=down").json()
+    assert document == browser.get("/api/v1/workspaces/lab/lineage/person/helper?way=down").json()
+    assert [agent["prov:label"] for agent in document["agent"].values()] == [helper.label]
+    with laboratory.opened():
+        remove_member(actor=laboratory.owner, member=member.public_id, reason="moved on")
+    assert f"{HERE}/runs/{run.public_id}/" in text_of(browser, f"{place}?way=down"), "what somebody did stays"
+    for username in (stranger.username, "nobody"):
+        assert browser.get(f"{HERE}/people/{username}/lineage/").status_code == 404
+        assert browser.get(f"/api/v1/workspaces/lab/lineage/person/{username}").status_code == 404
+    with laboratory.opened():
+        add_member(actor=laboratory.owner, user=stranger, role="viewer", kinds=[Kind.RUN, Kind.POLICY])
+    narrowed = client_of(Actor.of(stranger))
+    assert narrowed.get(place).status_code == 403, "who may not see members"
+
+
+def test_of_what_somebody_did_the_nearest_is_shown_and_that_there_is_more_is_said(laboratory: Laboratory) -> None:
+    with laboratory.opened():
+        copy_runs(actor=laboratory.owner, pattern=launch(laboratory), count=MOST_NODES)
+    browser, place = client_of(laboratory.owner), f"{HERE}/people/{laboratory.owner.user}/lineage/"
+    assert "There is more: go on from one of the last" in text_of(browser, f"{place}?way=down")
+    document = browser.get(f"{place}prov.json?way=down").json()
+    assert [agent["lab:complete"] for agent in document["agent"].values()] == [False]
+
+
+def text_of(browser: Client, address: str) -> str:
+    answer = browser.get(address)
+    assert answer.status_code == 200, address
+    return str(answer.content.decode())
