@@ -166,6 +166,12 @@ def test_a_run_that_a_policy_launched_leads_to_the_decision_its_rule_and_who_let
     assert f"{HERE}/policies/next/versions/1/" in above
     assert f"{HERE}/runs/{cause.public_id}/" in above
     assert {f"{HERE}/sweeps/{sweep.public_id}/" in below, f"{HERE}/runs/{run.public_id}/" in below} == {True}
+    with as_owner(), laboratory.opened():
+        idle = Decision.objects.create(
+            policy=policy, version=version, number=2, cause_type="run", cause_id=run.pk, cause_label="launched", outcome="waits",
+            status=Decision.Status.DONE, facts={}, checks=[], candidates=[],
+        )  # fmt: skip
+    assert "It launched and asked nothing" in text_of(browser, f"{HERE}/decisions/{idle.public_id}/lineage/?way=down")
     document = browser.get(f"{page}lineage/prov.json?way=down").json()
     assert document == browser.get(f"/api/v1/workspaces/lab/lineage/policy_decision/{decision.public_id}?way=down").json()
     assert {f"item:{decision.public_id}", f"item:{sweep.public_id}", f"item:{run.public_id}"} <= document["activity"].keys()
