@@ -9,26 +9,20 @@ from runs.commands.placement import move_run
 from runs.commands.queue import hold_queue, release_queue, set_priority
 from runs.models import Run
 from runs.queries import hold
-from runs.queries.queue import Waiting, waiting_runs
+from runs.queries.queue import waiting_runs
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
 from workspaces.models import Pool
-from workspaces.queries.paging import Place, in_order
 
 routes = Routes("queue")
-WAITING_MAX = 10_000  # runs that a queue is looked through for
 
 
 @routes.get("/queue", needs=Permission.VIEW, kind=Kind.RUN, response=QueuePage)
 def get_queue(request: ApiRequest, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
     """Runs that wait, pool by pool in the order in which they start: `position` counts within the pool, `reason` says why not yet, `release`
     what would start it."""
-
-    def place(waiting: Waiting) -> Place:
-        return (waiting.pool.slug, -waiting.priority, waiting.position_key, waiting.run.pk.hex)
-
-    page = in_order(waiting_runs(WAITING_MAX), place, cursor=cursor, size=limit)
+    page = waiting_runs(cursor=cursor, size=limit)
     return {
         "items": [
             {

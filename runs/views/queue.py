@@ -1,5 +1,7 @@
 """The queue: why does mine wait? And what operators do about it."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponseBase
 from django.shortcuts import render
@@ -10,26 +12,45 @@ from runs.commands.queue import hold_queue, release_queue, set_priority, set_pri
 from runs.forms.queue import MoveForm, PriorityForm, PriorityLimitForm
 from runs.models import Run
 from runs.queries import hold
-from runs.queries.queue import SHOWN, waiting_runs
+from runs.queries.queue import SHOWN, in_pools, own_waiting, waiting_of, waiting_runs
 from runs.views.live import live
 from workspaces.forms.resource import ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
+from workspaces.queries.paging import BadCursor
 from workspaces.views.form_page import form_page
 
 
 def queue(request: PageRequest) -> HttpResponseBase:
-    waiting = waiting_runs()
-    own = [entry for entry in waiting if request.actor.is_user(entry.run.requested_by_id)]
-    context = {
-        "waiting": waiting,
-        "own": own[0] if own else None,
-        "own_count": len(own),
-        "is_cut": len(waiting) == SHOWN,
-        "hold": hold.queue_hold(),
-    }
+    pool, cursor = request.GET.get("pool", ""), request.GET.get("after", "")
+    try:
+        page = waiting_runs(pool=pool, cursor=cursor, size=SHOWN)
+    except BadCursor:
+        page, cursor = waiting_runs(pool=pool, size=SHOWN), ""
+    context: dict[str, Any] = {"waiting": page.items, "hold": hold.queue_hold()}
     if request.GET.get("part") == "live":
         return live(request, "runs/queue_rows.html", context)
+    assert request.actor.user is not None  # pages are asked for by people
+    pools = in_pools(request.actor.user.pk)
+    chosen = [one for one in pools if one.slug == pool] if pool else pools
+    own_count = sum(one.own for one in pools)
+    is_whole = not (pool or cursor or page.next)
+    apart = own_waiting(request.actor.user.pk) if own_count and not is_whole else []
+    if apart:
+        own = waiting_of(apart[0].run, request.workspace)
+    else:
+        own = next((entry for entry in page.items if request.actor.is_user(entry.run.requested_by_id)), None)
+    context |= {
+        "pools": pools,
+        "pool": pool,
+        "all": sum(one.count for one in pools),
+        "total_words": f"of {sum(one.count for one in chosen):,}",
+        "next_cursor": page.next or "",
+        "is_whole": is_whole,
+        "own": own,
+        "own_count": own_count,
+        "apart": apart,
+    }
     return render(request, "runs/queue.html", context)
 
 

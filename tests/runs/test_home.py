@@ -179,14 +179,14 @@ def queries_of(laboratory: Laboratory) -> int:
 def test_the_queue_says_why_and_what_starts_it(laboratory: Laboratory) -> None:
     with laboratory.opened():
         first, second, third = (launch(laboratory, name=name) for name in ("one", "two", "three"))
-        assert [(entry.run.name, entry.place, entry.reason) for entry in waiting_runs()] == [
+        assert [(entry.run.name, entry.place, entry.reason) for entry in waiting_runs().items] == [
             ("one", 1, "It is next."),
             ("two", 2, "1 run goes first on local."),
             ("three", 3, "2 runs go first on local."),
         ]
         for run in (first, second):
             take(laboratory, run)
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert waiting.reason == "2 of 2 runs run at once."
         assert "ends within" in waiting.release
     body = client_of(laboratory.owner).get("/workspaces/lab/queue/").content.decode()

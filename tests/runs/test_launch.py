@@ -373,7 +373,7 @@ def test_runs_at_once_mean_the_same_to_admission_to_dispatch_and_to_the_queue(mo
         second = launch(laboratory)
         line = next(line for line in second.certificate.lines if (line["unit"], line["mode"]) == ("runs", mode) and line["allowed"] == 1)
         assert line["answer"] == (Answer.WARN if starts else Answer.WAIT)
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert (waiting.reason == "1 of 1 runs run at once.") is not starts
         if starts:
             assert start_attempt(actor=Actor.system(job_id="test"), run=second).number == 1

@@ -65,7 +65,7 @@ def test_a_held_queue_starts_nothing_and_says_who_and_why(lab: Laboratory) -> No
         run = launch(lab)
     dispatch(lab)
     with lab.opened():
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert waiting.reason == "Operator holds the queue. Why: The cooling is out."
         assert Run.objects.get(pk=run.pk).status == RunStatus.QUEUED
         browser = client_of(lab.owner)
@@ -99,7 +99,7 @@ def test_a_priority_up_to_the_limit_is_set_at_once(lab: Laboratory) -> None:
         operator, _ = people(lab)
         first, second = launch(lab), launch(lab)
         assert set_priority(actor=operator, run=second, priority=50, reason="A deadline") is None
-        assert [entry.run.pk for entry in waiting_runs()] == [second.pk, first.pk]
+        assert [entry.run.pk for entry in waiting_runs().items] == [second.pk, first.pk]
         event = newest(Verb.RUN_PRIORITY_SET)
         assert (event.subject_label, event.actor_id) == (second.name, operator.user and operator.user.pk)
 
@@ -110,12 +110,12 @@ def test_a_priority_above_the_limit_waits_for_another_person(lab: Laboratory) ->
         first, second = launch(lab), launch(lab)
         asked = set_priority(actor=operator, run=second, priority=51, reason="A deadline")
         assert asked is not None
-        assert [entry.run.pk for entry in waiting_runs()] == [first.pk, second.pk], "it keeps its place until then"
+        assert [entry.run.pk for entry in waiting_runs().items] == [first.pk, second.pk], "it keeps its place until then"
         with pytest.raises((Refusal, Denied)):
             decide_approval(actor=operator, approval=asked, approves=True, seen_hash=asked.content_hash)
         decided = decide_approval(actor=approver, approval=asked, approves=True, seen_hash=asked.content_hash)
         assert decided.status == Approval.Status.APPROVED
-        assert [entry.run.pk for entry in waiting_runs()] == [second.pk, first.pk]
+        assert [entry.run.pk for entry in waiting_runs().items] == [second.pk, first.pk]
         assert set_priority(actor=operator, run=second, priority=40, reason="Enough") is None, "lowering needs nobody"
         again = set_priority(actor=operator, run=second, priority=60, reason="No, it does")
         assert again is not None, "raising it anew needs an approver anew"
@@ -297,7 +297,7 @@ def test_a_closed_pool_says_who_closed_it_and_why(lab: Laboratory) -> None:
         launch(lab, pool="other")
         closed = unbind_pool(actor=operator, pool=other, reason="New disks")
         assert (closed.closed_by, closed.closed_reason) == (operator.user, "New disks")
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert waiting.reason == "other takes no new work: Operator closed it. Why: New disks."
         assert "New disks" in client_of(lab.owner).get("/workspaces/lab/pools/other/").content.decode()
         with pytest.raises(Refusal, match="Say why"):

@@ -140,7 +140,7 @@ def test_the_queue_says_why_as_the_page_does_and_is_paged() -> None:
     laboratory = make_laboratory()
     with laboratory.opened():
         names = [launch(laboratory).public_id for _ in range(5)]
-        expected = [(waiting.run.public_id, waiting.place, waiting.reason, waiting.release) for waiting in waiting_runs()]
+        expected = [(waiting.run.public_id, waiting.place, waiting.reason, waiting.release) for waiting in waiting_runs().items]
     caller = asker(laboratory)
     seen: list[Any] = []
     cursor = ""

@@ -86,7 +86,7 @@ def test_who_waits_for_its_turn_says_so_with_numbers(two: tuple[Laboratory, Labo
     dispatch(first)
     assert running(first) is None, "the other has had less"
     with first.opened():
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert waiting_of(waiting.run, first.workspace) == waiting
     assert re.fullmatch(
         r"Another workspace that waits for local goes first: it has had 0\.00 slot-hours at weight 1 there in 24 hours, "

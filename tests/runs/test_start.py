@@ -76,11 +76,11 @@ def statuses(laboratory: Laboratory, *runs: Run) -> list[str]:
 
 def assert_each_says_the_same(laboratory: Laboratory) -> list[str]:
     """What the queue says of each run, its own page says too."""
-    waiting = waiting_runs()
+    waiting = waiting_runs().items
     for entry in waiting:
         own = waiting_of(entry.run, laboratory.workspace)
         # Said as it is at that second: the next one may have begun between the two looks.
-        assert own == entry or own == next(again for again in waiting_runs() if again.run == entry.run)
+        assert own == entry or own == next(again for again in waiting_runs().items if again.run == entry.run)
     return [f"{entry.reason} {entry.release}" for entry in waiting]
 
 
@@ -91,13 +91,13 @@ def test_a_run_that_can_never_start_does_not_block_its_pool_and_says_so() -> Non
         stale = launch(laboratory)
         change_pool(actor=laboratory.owner, pool=Pool.objects.get(), isolation=Pool.Isolation.USER)
         fresh = launch(laboratory)
-        first, second = waiting_runs()
+        first, second = waiting_runs().items
         assert "was admitted on no isolation" in first.reason
         assert first.needs_somebody
         assert (second.reason, second.place) == ("It is next.", 2), "it is passed by the one that can"
         launch(laboratory)
         assert_each_says_the_same(laboratory)
-        assert waiting_runs()[2].reason == "1 run goes first on local."
+        assert waiting_runs().items[2].reason == "1 run goes first on local."
         set_limit(actor=laboratory.owner, unit=Unit.RUNS, window=Limit.Window.NOW, amount=1, mode=Limit.Mode.STOP, reason="one by one")
     dispatch(laboratory)
     with laboratory.opened():
@@ -121,7 +121,7 @@ def test_however_many_wait_for_their_window_one_behind_them_starts(monkeypatch: 
     now = timezone.now
     monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(days=7))
     with laboratory.opened():
-        reasons = [entry.reason for entry in waiting_runs()]
+        reasons = [entry.reason for entry in waiting_runs().items]
         assert all("3 GPU-hours more would make 3 GPU-hours of 2 GPU-hours" in reason for reason in reasons[:5])
         assert reasons[5] == "It is next."
     dispatch(laboratory)
@@ -136,7 +136,7 @@ def test_what_somebody_asked_for_does_not_start_once_they_may_not_launch() -> No
         ada = make_member(laboratory.workspace, Role.RESEARCHER, "ada")
         run = launch_run(actor=ada, request=REQUEST).run
         remove_member(actor=laboratory.owner, member=Membership.objects.get(user=ada.user).public_id)
-        (waiting,) = waiting_runs()
+        (waiting,) = waiting_runs().items
         assert waiting.reason.endswith("may no longer launch runs here.")
     dispatch(laboratory)
     assert statuses(laboratory, run) == ["queued"]
@@ -170,14 +170,14 @@ def test_a_limit_that_is_lowered_binds_what_waits_and_lets_it_go_once_raised() -
         large, small = launch(laboratory, gpu_ms=6 * MS_PER_HOUR), launch(laboratory, gpu_ms=3 * MS_PER_HOUR)
         last = launch(laboratory, gpu_ms=3 * MS_PER_HOUR)
         lower(laboratory, 5)
-        reasons = [entry.reason for entry in waiting_runs()]
+        reasons = [entry.reason for entry in waiting_runs().items]
         assert "its 6 GPU-hours would make 6 GPU-hours of 5 GPU-hours" in reasons[0]
         assert reasons[1] == "It is next."
     dispatch(laboratory)
     assert statuses(laboratory, large, last) == ["queued", "queued"], "3 of 5 are at work: neither fits"
     assert statuses(laboratory, small)[0] != "queued"
     with laboratory.opened():
-        assert "its 3 GPU-hours would make 6 GPU-hours of 5 GPU-hours" in waiting_runs()[1].reason
+        assert "its 3 GPU-hours would make 6 GPU-hours of 5 GPU-hours" in waiting_runs().items[1].reason
         lower(laboratory, 100)
     dispatch(laboratory)
     assert "queued" not in statuses(laboratory, large, last)
@@ -189,7 +189,7 @@ def test_a_lower_limit_of_one_run_binds_what_waits() -> None:
     with laboratory.opened():
         run = launch(laboratory, gpu_ms=6 * MS_PER_HOUR)
         lower(laboratory, 2, window=Limit.Window.RUN)
-        (entry,) = waiting_runs()
+        (entry,) = waiting_runs().items
         assert "it asks for 6 GPU-hours, and 2 GPU-hours are allowed by now" in entry.reason
         assert entry.needs_somebody
     dispatch(laboratory)
@@ -206,7 +206,7 @@ def test_above_a_lowered_limit_that_asks_for_approval_only_those_go_that_were_ap
         request = Approval.objects.get()
         decide_approval(actor=join(laboratory.owner, "eve", Role.ADMIN), approval=request, approves=True, seen_hash=request.content_hash)
         lower(laboratory, 2, mode=Limit.Mode.APPROVAL)
-        assert "launch it again, which asks an approver" in waiting_runs()[0].release
+        assert "launch it again, which asks an approver" in waiting_runs().items[0].release
     dispatch(laboratory)
     assert statuses(laboratory, unasked) == ["queued"]
     assert statuses(laboratory, held)[0] != "queued"

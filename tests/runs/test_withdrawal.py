@@ -160,7 +160,7 @@ def test_what_waits_does_not_start_on_it_until_it_is_undone(laboratory: Laborato
         behind = launch(laboratory, agent="trainer", gpu_ms=HOUR)
         found = of_window()
         withdrawal = withdraw(actor=laboratory.owner, subject=found.subject, label=found.label, reason="Bad games.")
-        for waiting in (waiting_of(run, laboratory.workspace), waiting_runs()[0]):
+        for waiting in (waiting_of(run, laboratory.workspace), waiting_runs().items[0]):
             assert waiting is not None
             assert waiting.reason == "self-play-window-1@1 was withdrawn, and it rests on that."
             assert waiting.needs_somebody

@@ -46,11 +46,16 @@ def in_order(rows: Iterable[Item], place: Callable[[Item], Place], *, cursor: st
     row is still there or not."""
     found = sorted(rows, key=place)
     if cursor:
-        after = _read_place(cursor)
+        after = read_place(cursor)
         try:
             found = [row for row in found if place(row) > after]
         except TypeError as error:  # a cursor of another list
             raise BadCursor(NOT_OURS) from error
+    return cut(found, place, size=size)
+
+
+def cut(found: list[Item], place: Callable[[Item], Place], *, size: int) -> Page[Item]:
+    """The page of rows that were asked for from its beginning on, one more than it has where there are more."""
     items = found[:size]
     return Page(items=items, next=_write(list(place(items[-1]))) if len(found) > size else None)
 
@@ -66,7 +71,8 @@ def _decode(cursor: str) -> object:
         raise BadCursor(NOT_OURS) from error
 
 
-def _read_place(cursor: str) -> Place:
+def read_place(cursor: str) -> Place:
+    """The place after which a page goes on. Raises BadCursor."""
     found = _decode(cursor)
     if not isinstance(found, list) or not found or not all(isinstance(part, str | int | float) for part in found):
         raise BadCursor(NOT_OURS)
@@ -80,7 +86,7 @@ def _spell(row: models.Model) -> str:
 
 def _read(cursor: str) -> tuple[datetime, uuid.UUID]:
     try:
-        created_at, pk = _read_place(cursor)
+        created_at, pk = read_place(cursor)
         moment = datetime.fromisoformat(str(created_at))
         if moment.tzinfo is None:
             raise ValueError("no zone")
