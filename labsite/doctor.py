@@ -16,16 +16,17 @@ from labsite.regions import missing_regions
 from runs import queue
 from runs.commands.attempt import start_attempt
 from runs.lifecycle import OPEN_ATTEMPTS, TERMINAL
-from runs.models import Attempt, QueueItem, Run
+from runs.models import Attempt, PoolContact, QueueItem, Run
 from runs.pools.base import PoolError
 from runs.pools.isolation import Isolation, demand_way
 from runs.pools.local import LocalPool
+from runs.queries.pool_contact import Contact, with_contact
 from runs.queries.replay import unlike_their_facts
 from workspaces import scope, store
 from workspaces.access import Actor
 from workspaces.audit import Draft, Refusal
 from workspaces.bucket import Bucket
-from workspaces.models import Blob, EngineSlot, Row, Secret, Workspace
+from workspaces.models import Blob, EngineSlot, Pool, Row, Secret, Workspace
 from workspaces.queries.chain import verify_chain
 from workspaces.queries.installation import UNDECIDED, is_copy
 from workspaces.queries.ledger import recount
@@ -43,11 +44,13 @@ LEFT_SECONDS = 2 * 3600  # twice as long as housekeeping waits
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check and what it found; `workspace` is empty for checks of the installation."""
+    """One check and what it found; `workspace` is empty for checks of the installation. `warnings` are for people to look at: nothing
+    of labsite's is wrong."""
 
     check: str
     workspace: str
-    faults: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def examine() -> Iterator[Finding]:
@@ -58,6 +61,7 @@ def examine() -> Iterator[Finding]:
         with scope.open_workspace(workspace.pk):
             for name, check in WORKSPACE_CHECKS.items():
                 yield Finding(name, workspace.slug, tuple(check()))
+            yield Finding("pools", workspace.slug, warnings=tuple(_pools()))
 
 
 def _database() -> Iterator[str]:
@@ -195,6 +199,17 @@ def _starts() -> Iterator[str]:
             continue
         except Exception as fault:
             yield f"{item.run.name} ({item.run.public_id}) is queued and cannot be started: {type(fault).__name__}: {str(fault)[:200]}. Cancel it."
+
+
+def _pools() -> Iterator[str]:
+    """What pools said when they were asked last."""
+    for pool in with_contact(Pool.objects.filter(is_accepting=True, engine__is_accepting=True)).order_by("slug"):
+        contact = Contact.of(pool)
+        if contact.is_silent:
+            yield f"{pool.slug} does not answer: {contact.reason}"
+    for row in PoolContact.objects.filter(stranger_count__gt=0).select_related("pool").order_by("pool__slug"):
+        work = plural(row.stranger_count, "piece of work", "pieces of work")
+        yield f"{row.pool.slug} has {work} that no run explains, {row.strangers[0]['key']} first; see its page."
 
 
 SITE_CHECKS: dict[str, Check] = {

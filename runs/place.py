@@ -65,7 +65,7 @@ def isolation_words(pool: Pool) -> str:
 
 
 def probe_of(pool: Pool) -> Found:
-    """Go to the pool's engine once, and say what it is and what stands in the way. Nothing of it is kept. Raises PoolError."""
+    """Go to the pool's engine once, and say what it is and what stands in the way. Raises PoolError."""
     if pool.engine.host:
         host = _far(pool, pool.isolation).probe()
         engine = _engine_words(pool, host.engine) if host.engine is not None else Found("")

@@ -74,6 +74,7 @@ class Verb(StrEnum):
     POOL_CHANGED = "pool.changed"
     POOL_OPENED = "pool.opened"
     POOL_UNBOUND = "pool.unbound"
+    STRANGER_ENDED = "pool.stranger_ended"
     SECRET_CREATED = "secret.created"  # noqa: S105  # a verb
     SECRET_CHANGED = "secret.changed"  # noqa: S105  # a verb
     SECRET_ROTATED = "secret.rotated"  # noqa: S105  # a verb

@@ -45,6 +45,7 @@ DROP_DEMAND_EVENT = "DROP FUNCTION lab_demand_event()"
 DEFINER_FUNCTIONS = {
     "lab_memory_search": "keys and ranks of memory entries of the open workspace, and of no other",
     "lab_site_busy": "which workspaces have something to do: their keys and counts",
+    "lab_site_known": "which of the keys that are asked for are of attempts, of whichever workspace; nothing of whose they are",
     "lab_site_shares": "how much of an engine each workspace had and asks for: their keys, slot-time, weights and places",
 }
 

@@ -6,22 +6,32 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field
 
-from runs.place import probe_of
+from runs.commands.stranger import end_stranger
+from runs.contact import end_there, visit
 from runs.pools.base import PoolError
 from runs.queries.pool import pool_state
 from runs.queries.utilisation import pool_uses
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
+from workspaces.api.registry_shapes import Body, Line
 from workspaces.models import Pool
 
 routes = Routes("pools")
+
+
+class StrangerOut(Schema):
+    """Work that a pool lists under labsite's name and no run explains. Nothing ends it by itself."""
+
+    key: str
+    since: datetime = Field(description="When it was first seen.")
+    is_ours: bool = Field(description="It bears the name of this installation, not of another or of one that a copy was made of.")
 
 
 class PoolStateOut(Schema):
     """What nobody has measured is null, never 0."""
 
     pool_id: str
-    takes_work: bool
+    takes_work: bool = Field(description="It is open, and its newest word is not that it does not answer.")
     slots: int
     taken: int = Field(description="Of the slots, by this workspace.")
     free: int = Field(description="Slots that a run could take now, as far as the engine has room too.")
@@ -29,13 +39,32 @@ class PoolStateOut(Schema):
     engine_taken: int = Field(description="Of the engine's slots, by all workspaces.")
     waiting: int
     silent: int = Field(description="Runs of which the last look brought no answer.")
-    last_contact_at: datetime | None
+    answers: bool | None = Field(description="By the newest word; null where nobody has asked it yet.")
+    last_contact_at: datetime | None = Field(description="When it last answered.")
+    failed_at: datetime | None = Field(description="When it last did not.")
+    failure: str = Field(description="Why it did not; empty where it answers.")
+    strangers: list[StrangerOut] = Field(description="Work there that labsite knows nothing of; at most 100.")
+    stranger_count: int
     running: int
     measured: int = Field(description="Of the running, those with samples; the figures below are of these.")
     cpu_cores: float | None
     memory_bytes: int | None
     gpu_percent: float | None = Field(description="Mean over `gpus`, whoever uses them.")
     gpus: int
+
+
+class StrangerIn(Body):
+    key: Line = Field(min_length=1, max_length=128)
+    reason: Line = Field(min_length=1, max_length=1000)
+
+
+class ToldOut(Schema):
+    """`words` say why the pool was not told; ask again then."""
+
+    pool_id: str
+    key: str
+    is_told: bool
+    words: str
 
 
 class VisitOut(Schema):
@@ -62,7 +91,12 @@ def get_state(request: ApiRequest, pool: str) -> dict[str, Any]:
         "engine_taken": state.engine_taken,
         "waiting": state.waiting,
         "silent": state.silent,
-        "last_contact_at": state.contact_at,
+        "answers": not state.contact.is_silent if state.contact.is_asked else None,
+        "last_contact_at": state.contact.answered_at,
+        "failed_at": state.contact.failed_at,
+        "failure": state.contact.reason if state.contact.is_silent else "",
+        "strangers": [{"key": one.key, "since": one.since, "is_ours": one.is_ours} for one in state.strangers],
+        "stranger_count": state.stranger_count,
         "running": use.running,
         "measured": use.measured,
         "cpu_cores": use.cores,
@@ -74,10 +108,22 @@ def get_state(request: ApiRequest, pool: str) -> dict[str, Any]:
 
 @routes.post("/pools/{pool}/test", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=VisitOut)
 def test_connection(request: ApiRequest, pool: str) -> dict[str, Any]:
-    """Go to the pool's engine once, and say what it is and what stood in the way. Nothing of it is kept."""
+    """Go to the pool's engine once, and say what it is and what stood in the way. Whether it answered is kept."""
     found = Pool.objects.find(pool, "engine")
     try:
-        seen = probe_of(found)
+        seen = visit(found)
     except PoolError as error:
         return {"pool_id": found.public_id, "is_reachable": False, "words": error.reason, "warnings": []}
     return {"pool_id": found.public_id, "is_reachable": True, "words": seen.words, "warnings": list(seen.warnings)}
+
+
+@routes.post("/pools/{pool}/end-unknown", needs=Permission.MANAGE_POOL, kind=Kind.POOL, response=ToldOut)
+def end_unknown(request: ApiRequest, pool: str, body: StrangerIn) -> dict[str, Any]:
+    """End one of the pool's `strangers` that bears this installation's name. Nothing ends them by itself."""
+    found = Pool.objects.find(pool, "engine")
+    key = end_stranger(actor=request.actor, pool=found, key=body.key, reason=body.reason)
+    try:
+        end_there(found, key)
+    except PoolError as error:
+        return {"pool_id": found.public_id, "key": key, "is_told": False, "words": error.reason}
+    return {"pool_id": found.public_id, "key": key, "is_told": True, "words": ""}

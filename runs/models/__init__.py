@@ -6,7 +6,7 @@ from runs.models.contract_check import CheckResult, ContractCheck
 from runs.models.dataset_import import DatasetImport
 from runs.models.export import Export
 from runs.models.failure import Failure, FailureGroup
-from runs.models.hold import PoolDemand, QueueHold
+from runs.models.hold import PoolContact, PoolDemand, QueueHold
 from runs.models.memory import MemoryEntry, MemoryEvidence, MemoryRead, Trust
 from runs.models.metric import MetricChunk, MetricSeries, RunLine
 from runs.models.overlap import OverlapCheck, RecordIndex, Ruling
@@ -38,6 +38,7 @@ __all__ = [
     "OverlapCheck",
     "Policy",
     "PolicyVersion",
+    "PoolContact",
     "PoolDemand",
     "Promotion",
     "QueueHold",

@@ -1,4 +1,4 @@
-"""What operators do to a queue as a whole, and what a queue asks of an engine that others use too."""
+"""What operators do to a queue as a whole, what a queue asks of an engine that others use too, and whether its pools answer."""
 
 from django.conf import settings
 from django.db import models
@@ -40,4 +40,27 @@ class PoolDemand(Telemetry):
             *Telemetry.Meta.constraints,
             *same_workspace("pooldemand", "pool"),
             models.UniqueConstraint(fields=["workspace", "pool"], name="pooldemand_once"),
+        ]
+
+
+class PoolContact(Telemetry):
+    """When a pool last answered, when it last did not and why, and what it has at work that no row of labsite explains.
+
+    `strangers`: of the first of them `key` and `since`, when it was first seen; `stranger_count`: of all.
+    """
+
+    prefix = "contact"
+
+    pool = owned_key("workspaces.Pool", related_name="contacts")
+    answered_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(max_length=300, blank=True)
+    strangers = models.JSONField(default=list, blank=True)
+    stranger_count = models.PositiveIntegerField(default=0)
+
+    class Meta(Telemetry.Meta):
+        constraints = [
+            *Telemetry.Meta.constraints,
+            *same_workspace("poolcontact", "pool"),
+            models.UniqueConstraint(fields=["workspace", "pool"], name="poolcontact_once"),
         ]

@@ -25,6 +25,7 @@ LEFT_OUT: dict[str, str] = {
     "runs.Export": "what was exported before says nothing about the workspace; the record has it",
     "runs.KeptFile": "where collecting stands; what is collected is an artifact",
     "runs.RecordIndex": "hashes of records, made anew wherever the files are",
+    "runs.PoolContact": "whether its pools answered when they were asked last",
     "runs.PoolDemand": "what its queue asked of a shared engine within the last seconds",
     "runs.Watch": "where labsite's own looking stands",
     "workspaces.Upload": "what has not become a dataset yet, and expires within a day",

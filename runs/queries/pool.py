@@ -4,20 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, QuerySet, Subquery, Sum
+from django.db.models import Count, F, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Watch
+from runs.queries.pool_contact import Contact, Stranger, with_contact
 from workspaces import kept_query
-from workspaces.models import Engine, EngineSlot, Pool
+from workspaces.models import Engine, EngineSlot, Installation, Pool
 
 SHOWN = 200  # attempts of one pool
 
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """`taken` of the pool's slots by this workspace; `engine_taken` of the engine's by all. `contact_at`: the last time it was observed."""
+    """`taken` of the pool's slots by this workspace; `engine_taken` of the engine's by all. `strangers` are the first of `stranger_count`."""
 
     pool: Pool
     engine: Engine
@@ -25,12 +26,19 @@ class PoolState:
     taken: int
     engine_taken: int
     waiting: int
-    contact_at: datetime | None
+    contact: Contact
     silent: int  # open attempts whose last observation was no answer
+    strangers: list[Stranger]
+    stranger_count: int
+
+    @property
+    def is_open(self) -> bool:
+        return self.pool.is_accepting and self.engine.is_accepting
 
     @property
     def takes_work(self) -> bool:
-        return self.pool.is_accepting and self.engine.is_accepting
+        """Is it open, and as far as anybody knows there?"""
+        return self.is_open and not self.contact.is_silent
 
     @property
     def free(self) -> int:
@@ -44,7 +52,10 @@ def pool_state(pool: Pool) -> PoolState:
         Attempt, pool=pool, status__in=sorted(OPEN_ATTEMPTS), related=related, order_by=("created_at", "pk"), limit=SHOWN
     )  # fmt: skip
     taken = sum(attempt.run.slots for attempt in attempts) if len(attempts) < SHOWN else _taken(pool)
-    [(engine_taken, waiting, contact_at, silent)] = kept_query.ask(_figures, pool=pool.pk, engine=pool.engine_id)
+    [(*contact, strangers, stranger_count, epoch, engine_taken, waiting, silent)] = kept_query.ask(
+        _figures, pool=pool.pk, engine=pool.engine_id
+    )
+    ours = f"lab-{epoch}-"
     return PoolState(
         pool=pool,
         engine=pool.engine,
@@ -52,8 +63,10 @@ def pool_state(pool: Pool) -> PoolState:
         taken=taken,
         engine_taken=engine_taken,
         waiting=waiting,
-        contact_at=contact_at,
+        contact=Contact(contact[0], contact[1], contact[2] or ""),
         silent=silent,
+        strangers=[Stranger(one["key"], datetime.fromisoformat(one["since"]), one["key"].startswith(ours)) for one in strangers or ()],
+        stranger_count=stranger_count or 0,
     )
 
 
@@ -63,13 +76,18 @@ def _taken(pool: Pool) -> int:
 
 
 def _figures(pool: Any, engine: Any) -> "QuerySet[Any, Any]":
-    """Places taken of the engine, runs that wait, when it was last observed, and how many attempts did not answer; in one statement."""
-    seen = Watch.objects.filter(attempt__pool=pool)
-    silent = seen.filter(attempt__status__in=sorted(OPEN_ATTEMPTS), observed="unknown")
-    return Pool.objects.filter(pk=pool).values_list(
+    """Whether it answers, what is nobody's there, places taken of the engine, runs that wait, and how many attempts did not answer; in one
+    statement."""
+    silent = Watch.objects.filter(attempt__pool=pool, attempt__status__in=sorted(OPEN_ATTEMPTS), observed="unknown")
+    return with_contact(Pool.objects.filter(pk=pool)).values_list(
+        "answered_at",
+        "failed_at",
+        "silence",
+        F("contacts__strangers"),
+        F("contacts__stranger_count"),
+        Subquery(Installation.objects.filter(is_current=True).values("epoch")[:1]),
         _count(EngineSlot.objects.filter(engine=engine), "engine"),
         _count(QueueItem.objects.filter(pool=pool), "pool"),
-        Subquery(seen.exclude(observed="unknown").order_by().values("attempt__pool").annotate(last=Max("observed_at")).values("last")),
         _count(silent, "attempt__pool"),
     )
 

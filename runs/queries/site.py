@@ -38,6 +38,14 @@ def engine_shares(engine: uuid.UUID, *, asking: uuid.UUID) -> dict[uuid.UUID, Sh
         return {workspace: Share(slot_ms, weight, wanted) for workspace, slot_ms, weight, wanted in cursor.fetchall()}
 
 
+def known_attempts(keys: list[str]) -> set[str]:
+    """Those of the keys that are of an attempt here, of whichever workspace. Raises ScopeError outside `open_site`."""
+    _demand_site()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT key FROM lab_site_known(%s)", [keys])
+        return {key for (key,) in cursor.fetchall()}
+
+
 def _demand_site() -> None:
     if not scope.current().site_reason:
         raise scope.ScopeError("This is asked in a site scope: `with open_site(reason)`.")

@@ -12,6 +12,7 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 from runs.lifecycle import ACTIVE, OPEN_ATTEMPTS
 from runs.models import Attempt, MetricSeries
 from runs.pools.sampling import PREFIX
+from runs.queries.pool_contact import Contact, with_contact
 from workspaces import kept_query
 from workspaces.models import Pool
 from workspaces.units import number, size
@@ -39,6 +40,11 @@ class PoolUse:
     @property
     def is_open(self) -> bool:
         return self.pool.is_accepting and self.pool.engine.is_accepting
+
+    @property
+    def contact(self) -> Contact:
+        """Of a pool of `open_pools`."""
+        return Contact.of(self.pool)
 
     @property
     def cpu_words(self) -> str:
@@ -87,7 +93,7 @@ def open_pools(limit: int) -> list[Pool]:
 
 
 def _open_pools(limit: int) -> "QuerySet[Pool]":
-    return Pool.objects.select_related("engine").only(*POOL).order_by("-is_accepting", "slug")[:limit]
+    return with_contact(Pool.objects.select_related("engine").only(*POOL)).order_by("-is_accepting", "slug")[:limit]
 
 
 def _use(pool: Pool, taken: int, running: int, found: _Sampled | None) -> PoolUse:

@@ -63,6 +63,7 @@ SENTENCES: dict[Verb, str] = {
     Verb.POOL_CHANGED: "{actor} changed the pool {subject}",
     Verb.POOL_OPENED: "{actor} opened the pool {subject} for new work",
     Verb.POOL_UNBOUND: "{actor} took the pool {subject} away",
+    Verb.STRANGER_ENDED: "{actor} had work of the pool {subject} ended that no run explains",
     Verb.SECRET_CREATED: "{actor} made the secret {subject}",
     Verb.SECRET_CHANGED: "{actor} changed who may read the secret {subject}, or what it is for",
     Verb.SECRET_ROTATED: "{actor} replaced the value of the secret {subject}",

@@ -1,7 +1,6 @@
-"""Pages that list, bind and change pools; the page of one pool, which counts runs, stands in runs/views/pool.py."""
+"""Pages that bind and change pools; those that show them, with what runs know of them, stand in runs/views/pool.py."""
 
 from django.http import HttpResponseBase
-from django.shortcuts import render
 from django.urls import reverse
 
 from workspaces.audit import Refusal
@@ -9,15 +8,9 @@ from workspaces.commands.pool import bind_pool, change_pool, open_pool, unbind_p
 from workspaces.forms.resource import PoolBindForm, PoolForm, ReasonForm
 from workspaces.models import Pool
 from workspaces.pages import PageRequest, redirect
-from workspaces.queries.pool import engines, pool_rows
+from workspaces.queries.pool import engines
 from workspaces.queries.secret import ssh_keys
 from workspaces.views.form_page import form_page
-
-
-def pool_list(request: PageRequest) -> HttpResponseBase:
-    pools = list(pool_rows())
-    ready = sum(pool.is_accepting and pool.engine.is_accepting for pool in pools)
-    return render(request, "workspaces/pool_list.html", {"pools": pools, "ready": ready})
 
 
 def pool_bind(request: PageRequest) -> HttpResponseBase:

@@ -27,6 +27,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"{'!!' if finding.faults else 'ok'}  {where}{finding.check}")
                 for fault in finding.faults[:20]:
                     self.stdout.write(f"      {fault}")
+                for warning in finding.warnings[:20]:
+                    self.stdout.write(f"      look: {warning}")
                 if len(finding.faults) > 20:
                     self.stdout.write(f"      … and {len(finding.faults) - 20} more")
             self.stdout.write(f"{len(findings) - len(sick)} of {len(findings)} checks hold.")
