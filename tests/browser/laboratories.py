@@ -20,6 +20,7 @@ from runs.commands.policy import create_policy, propose_version
 from runs.commands.review import review_run
 from runs.commands.sweep import create_sweep
 from runs.commands.withdrawal import undo_withdrawal, withdraw
+from runs.contact import note_answer, note_silence
 from runs.eligibility import Fact, Link, Verdict
 from runs.launch import LaunchRequest
 from runs.lifecycle import TERMINAL, RunStatus
@@ -174,6 +175,8 @@ def full_laboratory(*names: str) -> tuple[Laboratory, dict[str, str]]:
         add_series(run, words[2][:250], [0.5, float("nan"), 0.25, 0.2])
         add_series(run, "accuracy", [0.5, 0.6, 0.7, 0.8])
         add_line(attempt, 1, "note", text=words[4])
+        note_answer(run.pool, [f"lab-0therone-{key:032x}" for key in range(3)])
+        note_silence(run.pool, words[4])
         artifact = add_artifact(actor=owner, run=run, path="outputs/" + words[1].replace("/", "∕")[:150], content=b"x", kind="model")
         sweep = create_sweep(
             actor=owner, name=words[6], space={"kind": "grid", "axes": {}, "seeds": [1, 2, 3]}, purpose=words[4],
