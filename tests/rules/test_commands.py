@@ -72,6 +72,7 @@ IN_ARCHIVE = {
         "runs.commands.lost.record_orphan",
         "runs.commands.run.cancel_any_run",
         "runs.commands.run.cancel_run",
+        "runs.commands.stranger.end_stranger",
     },
     "a run that was let go on keeps what it makes": {"runs.commands.memory.write_run_memory", "runs.commands.report.store_artifact"},
     "a run that was let go on may read what it rests on": {"runs.commands.memory_reading.read_run_memory"},
