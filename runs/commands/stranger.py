@@ -4,6 +4,7 @@ from runs.models import Attempt, PoolContact
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
 from workspaces.models import Installation, Pool
+from workspaces.queries.installation import is_copy
 from workspaces.verbs import Verb
 
 
@@ -17,7 +18,7 @@ def end_stranger(event: Draft, /, *, actor: Actor, pool: Pool, key: str, reason:
     row = PoolContact.objects.filter(pool=pool).first()
     if row is None or key not in [one["key"] for one in row.strangers] or Attempt.objects.filter(key=key).exists():
         raise Refusal(f"{pool.slug} did not list it as unknown when it was asked last; it is asked each minute.")
-    if not key.startswith(f"lab-{Installation.objects.get(is_current=True).epoch}-"):
+    if is_copy() or not key.startswith(f"lab-{Installation.objects.get(is_current=True).epoch}-"):
         raise Refusal("It bears the name of another installation, which may have it at work; end it on the engine itself.")
     event.about = pool
     event.reason = reason[:1000]
