@@ -22,6 +22,7 @@ MAX_SAMPLES = 100_000
 MAX_ID = 250
 MAX_FAULTS = 20  # kept one by one; all are counted
 MAX_SHOWN = 400  # characters of truth and output
+ROUNDED = 5e-4  # by what part of itself a score may differ from a mean and be that mean
 
 
 class Status(StrEnum):
@@ -191,9 +192,69 @@ def _refuse(name: str) -> object:
     raise MalformedError(f"{name} is not JSON")
 
 
-def disagreement(read: dict[str, Any], samples: int | None) -> str:
-    """A sentence where the file does not hold as many samples as the score was said to be of; else empty."""
-    held = sum(read["counts"].values())
-    if samples is None or held == samples:
-        return ""
-    return f"The score is said to be of {samples:,} samples; {held:,} can be read in the file."
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A score line, and by which rule its contract counts: `counts_all`, what has no score stays in the denominator."""
+
+    value: float
+    samples: int | None = None
+    errored: int | None = None
+    abstained: int | None = None
+    counts_all: bool = False
+    is_lower_better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean score of a file by the contract's rule; None where the rule gives none. `of` says of which samples, empty where all are scored."""
+
+    value: float | None
+    of: str = ""
+
+
+def mean_of(read: dict[str, Any], line: Line) -> Mean:
+    """Where all samples count, what has no score counts 0, as in a comparison; where lower is better nothing says what it counts."""
+    mean, scored, held = read["mean"], read["scored"], sum(read["counts"].values())
+    if scored == held:
+        return Mean(mean)
+    if not line.counts_all:
+        return Mean(mean, f"of the {scored:,} that were scored" if scored else "")
+    if line.is_lower_better:
+        return Mean(None, f"no mean over all: {held - scored:,} have no score, and where lower is better nothing says what they count")
+    whole = 0.0 if not scored else None if mean is None else mean * scored / held
+    return Mean(whole, "over all of them, as the contract counts")
+
+
+def disagreements(read: dict[str, Any], line: Line) -> list[str]:
+    """A sentence for each thing that the score line says and its file does not. A line that is silent about what erred or was abstained from is told
+    where the contract counts all samples."""
+    found, held = list[str](), sum(read["counts"].values())
+    if line.samples is not None and held != line.samples:
+        found.append(f"The score is said to be of {line.samples:,} samples; {held:,} can be read in the file.")
+    for status, said in ((Status.ERRORED, line.errored), (Status.ABSTAINED, line.abstained)):
+        amount = read["counts"].get(status.value, 0)
+        if said is not None and said != amount:
+            found.append(f"The score is said to have {said:,} {status.value} samples; in the file there are {amount:,}.")
+        elif said is None and amount and line.counts_all:
+            found.append(
+                f"The score does not say how many samples {status.value}; in the file there are {amount:,}, and the contract counts all."
+            )
+    return [*found, *_left_out(read, line)]
+
+
+def _left_out(read: dict[str, Any], line: Line) -> list[str]:
+    """A score that is the mean of those that were scored, under a contract that counts all. A metric need not be a mean of the samples' scores: of
+    one that is neither mean nothing is said."""
+    mean, missing = read["mean"], sum(read["counts"].values()) - read["scored"]
+    if not line.counts_all or not missing or mean is None or not math.isclose(line.value, mean, rel_tol=ROUNDED):
+        return []
+    whole = mean_of(read, line)
+    if whole.value is None:
+        return [
+            f"The score is the mean of the {read['scored']:,} samples that were scored; the contract counts all, and {missing:,} have no score."
+        ]
+    if math.isclose(line.value, whole.value, rel_tol=ROUNDED):
+        return []
+    return [
+        f"The score is the mean of the {read['scored']:,} samples that were scored; over all, as the contract counts, it is {whole.value:.6g}."
+    ]

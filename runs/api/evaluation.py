@@ -43,11 +43,16 @@ class MeasuredByOut(Schema):
 
 
 class SamplesReadOut(Schema):
+    """`mean_score` is by the contract's rule: over all samples where it counts all, else of the `scored`; null where the rule gives none, which
+    `mean_of` says."""
+
     artifact_id: str | None
     path: str
     samples: int
     counts: dict[str, int]
+    scored: int
     mean_score: float | None
+    mean_of: str
     doubts: list[str]
 
 
@@ -216,7 +221,9 @@ def _samples_file(row: Evaluation) -> dict[str, Any] | None:
         "path": found.path,
         "samples": found.samples,
         "counts": dict(found.counts),
-        "mean_score": found.mean,
+        "scored": found.scored,
+        "mean_score": found.mean.value,
+        "mean_of": found.mean.of,
         "doubts": found.doubts,
     }
 

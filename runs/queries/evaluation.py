@@ -18,7 +18,7 @@ HISTORY = 20  # evaluations of one page of the history
 OTHERS = 20  # other metrics that are shown of the same run
 OUTPUTS = 20
 _HOLDOUT = ("holdout_id", "content", "accepts_no_isolation_reason")
-_CONTRACT = ("version", "metric", "unit", "direction", "benchmark_id", "content_hash", *_HOLDOUT)
+_CONTRACT = ("version", "metric", "unit", "direction", "benchmark_id", "content_hash", "metrics", "counts_all_samples", *_HOLDOUT)
 
 
 @dataclass(frozen=True, slots=True)

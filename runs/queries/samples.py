@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from runs.models import Evaluation
 from runs.paired import Difference, NotComparable, difference
-from runs.sample_results import Fault, Sample, Status, disagreement, read_samples
+from runs.sample_results import Fault, Line, Mean, Sample, Status, disagreements, mean_of, read_samples
 from workspaces.models import Contract, NotFound
 from workspaces.queries.paging import NOT_OURS, BadCursor
 from workspaces.queries.registry import stored_content
@@ -28,7 +28,8 @@ class Summary:
     is_there: bool
     counts: list[tuple[str, int]]
     samples: int
-    mean: float | None
+    scored: int
+    mean: Mean
     doubts: list[str]
     faults: list[tuple[int, str]]
 
@@ -77,7 +78,7 @@ class Comparison:
         return self._turned(self.found.upper_bound, self.found.lower_bound) if self.found else None
 
     def _turned(self, up: float, down: float) -> float:
-        return up if self.candidate.contract.direction == Contract.Direction.MAXIMIZE else -down
+        return -down if _is_lower_better(self.candidate) else up
 
 
 def find_with_samples(text: str) -> Evaluation:
@@ -94,13 +95,33 @@ def summary_of(evaluation: Evaluation) -> Summary | None:
     if not read:
         return None
     if "counts" not in read:
-        return Summary(str(read["path"]), False, [], 0, None, [f"The run left no file {read['path']}."], [])
+        return Summary(str(read["path"]), False, [], 0, 0, Mean(None), [f"The run left no file {read['path']}."], [])
     held, faults = sum(read["counts"].values()), int(read["fault_count"])
-    doubts = [sentence for sentence in (disagreement(read, evaluation.samples),) if sentence]
+    doubts = doubts_of(evaluation)
     if faults:
         doubts.append(f"{plural(faults, 'thing', 'things')} in it could not be read as a sample.")
     counts = [(status.value, int(read["counts"].get(status.value, 0))) for status in Status]
-    return Summary(str(read["path"]), True, counts, held, read["mean"], doubts, [(int(line), str(why)) for line, why in read["faults"]])
+    mean, told = mean_of(read, _line(evaluation)), [(int(line), str(why)) for line, why in read["faults"]]
+    return Summary(str(read["path"]), True, counts, held, read["scored"], mean, doubts, told)
+
+
+def doubts_of(evaluation: Evaluation) -> list[str]:
+    """What a score says and its file does not, in sentences; asks nothing of the database where the contract is there."""
+    read = evaluation.samples_read
+    return disagreements(read, _line(evaluation)) if "counts" in read else []
+
+
+def _line(row: Evaluation) -> Line:
+    """The contract says how the metrics count that it names, and of others nothing."""
+    is_named = any(metric.metric == row.metric for metric in row.contract.all_metrics)
+    counts_all = row.contract.counts_all_samples and is_named
+    return Line(row.value, row.samples, row.errored, row.abstained, counts_all=counts_all, is_lower_better=_is_lower_better(row))
+
+
+def _is_lower_better(row: Evaluation) -> bool:
+    """By the direction of its own metric; by that of the first where the contract does not name it."""
+    contract: Contract = row.contract
+    return next((metric for metric in contract.all_metrics if metric.metric == row.metric), contract.primary).is_lower_better
 
 
 def line_of(cursor: str) -> int:
@@ -132,13 +153,12 @@ def compare(candidate: Evaluation, champion: Evaluation) -> Comparison:
         return Comparison(candidate, champion, refusal="It is the same evaluation.")
     if (candidate.contract_id, candidate.metric) != (champion.contract_id, champion.metric):
         return Comparison(candidate, champion, refusal="They were not measured by the same metric under the same contract version.")
-    is_up = candidate.contract.direction == Contract.Direction.MAXIMIZE
     scores = [{row.id: row.score for row in samples_of(each) if isinstance(row, Sample)} for each in (candidate, champion)]
     shared = scores[0].keys() & scores[1].keys()
     unscored = sum(found[name] is None for found in scores for name in shared)
     only = [len(each) - len(shared) for each in scores]
     compared = Comparison(candidate, champion, only_candidate=only[0], only_champion=only[1], unscored=unscored)
-    if unscored and not is_up:
+    if unscored and _is_lower_better(candidate):
         words = f"{plural(unscored, 'sample has', 'samples have')} no score, and lower is better: nothing says what they count."
         return replace(compared, refusal=words)
     try:

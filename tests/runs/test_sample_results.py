@@ -15,9 +15,12 @@ from runs.sample_results import (
     MAX_LINE_BYTES,
     MAX_SAMPLES,
     Fault,
+    Line,
+    Mean,
     Sample,
-    disagreement,
+    disagreements,
     lines_of,
+    mean_of,
     read_samples,
     summarise,
     tells_truth,
@@ -104,8 +107,43 @@ def test_what_the_row_keeps_is_bounded_and_json() -> None:
 
 def test_a_count_that_does_not_agree_is_told() -> None:
     read = summarise([line("a"), line("b")]).as_json()
-    assert disagreement(read, 2) == disagreement(read, None) == ""
-    assert disagreement(read, 100) == "The score is said to be of 100 samples; 2 can be read in the file."
+    assert disagreements(read, Line(1, 2)) == disagreements(read, Line(1)) == disagreements(read, Line(7, 2, 0, 0, counts_all=True)) == []
+    assert disagreements(read, Line(1, 100)) == ["The score is said to be of 100 samples; 2 can be read in the file."]
+
+
+def ninety_of_hundred() -> dict[str, Any]:
+    content = [*(line(f"r{number}") for number in range(90)), *(line(f"e{number}", status="errored", score=None) for number in range(10))]
+    return summarise(content).as_json()
+
+
+def test_the_mean_is_by_the_denominator_of_the_contract() -> None:
+    read = ninety_of_hundred()
+    assert mean_of(read, Line(1, counts_all=True)) == Mean(0.9, "over all of them, as the contract counts")
+    assert mean_of(read, Line(1)) == Mean(1.0, "of the 90 that were scored")
+    lower = mean_of(read, Line(1, counts_all=True, is_lower_better=True))
+    assert lower == Mean(None, "no mean over all: 10 have no score, and where lower is better nothing says what they count")
+    none = summarise([line("a", status="abstained", score=None)]).as_json()
+    assert (mean_of(none, Line(1, counts_all=True)).value, mean_of(none, Line(1)).value) == (0.0, None)
+    assert mean_of(summarise([line("a")]).as_json(), Line(1, counts_all=True)) == Mean(1.0)
+
+
+def test_a_score_that_leaves_out_what_the_contract_counts_is_told() -> None:
+    read = ninety_of_hundred()
+    said: dict[str, Any] = {"samples": 100, "errored": 10, "abstained": 0, "counts_all": True}
+    (left_out,) = disagreements(read, Line(1.0, **said))
+    assert left_out == "The score is the mean of the 90 samples that were scored; over all, as the contract counts, it is 0.9."
+    (lower,) = disagreements(read, Line(1.0, **said, is_lower_better=True))
+    assert "the contract counts all, and 10 have no score" in lower
+    for right in (0.9, 0.9001, 17.0, math.nan):
+        assert disagreements(read, Line(right, **said)) == [], "by the rule, rounded, or no mean of the samples at all"
+    assert disagreements(read, Line(1.0, 100)) == [], "a contract that says nothing of it"
+
+
+def test_counts_of_what_erred_are_held_against_the_file() -> None:
+    read = ninety_of_hundred()
+    assert disagreements(read, Line(0.9, 100, 3, 0)) == ["The score is said to have 3 errored samples; in the file there are 10."]
+    (silent,) = disagreements(read, Line(0.9, 100, counts_all=True))
+    assert silent == "The score does not say how many samples errored; in the file there are 10, and the contract counts all."
 
 
 def test_the_bootstrap_of_right_and_wrong_is_what_theory_says() -> None:
