@@ -8,6 +8,7 @@ from pydantic import Field
 
 from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
+from runs.queries.board_checks import checks_of
 from runs.queries.scoreboard import FARTHEST, Score, Scoreboard
 from runs.queries.seed_board import SeedRow, Together
 from runs.queries.unscored import UnscoredRun
@@ -46,7 +47,37 @@ class RankedScoreOut(Schema):
     metrics: list[MeasuredOut]
     mean_rank: float | None
     median_rank: float | None
+    doubts: list[str] = Field(description="What the score says and the file of its samples does not.")
     created_at: datetime
+
+
+class OlderScoreOut(Schema):
+    """A score under a version of the contract that holds no more: comparable with none of the board."""
+
+    evaluation_id: str
+    run_id: str
+    run_name: str
+    made_by_run_id: str
+    agent: str
+    agent_version: int
+    contract_version: int
+    value: float | NAMED_FLOATS
+    standard_error: float | NAMED_FLOATS | None
+    samples: int | None
+    errored: int | None
+    abstained: int | None
+    doubts: list[str]
+    created_at: datetime
+
+
+class BoardCheckOut(Schema):
+    """What speaks for or against the order of the first two; `verdict` is yes, no or unknown."""
+
+    name: str
+    verdict: Literal["yes", "no", "unknown"]
+    observed: str
+    required: str
+    line: str
 
 
 class ContractMetricOut(Schema):
@@ -120,6 +151,8 @@ class ScoreboardOut(Schema):
         description="Among the newest runs of the contract; `unscored_has_older` says that older ones were not looked at."
     )
     unscored_has_older: bool
+    checks: list[BoardCheckOut] = Field(description="May the board be trusted; empty where the page asked for has no scores.")
+    older: list[OlderScoreOut] = Field(description="The newest scores under older versions, on every page of the board that holds now.")
     next: str | None
 
 
@@ -146,6 +179,8 @@ def scoreboard_of(benchmark_id: str, board: Scoreboard) -> dict[str, Any]:
         "unscored": [_unscored(row) for row in board.unscored.rows],
         "unscored_total": board.unscored.total,
         "unscored_has_older": board.unscored.has_older,
+        "checks": checks_of(board),
+        "older": [{**_counted(score), "contract_version": score.evaluation.contract.version} for score in board.older],
         "next": str(last) if last > board.view.start and last < min(total, FARTHEST) else None,
     }
 
@@ -180,14 +215,11 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
     row, ranks, between = score.evaluation, score.ranks, score.interval
     columns = zip(board.columns, score.others, ranks.of[1:] if ranks else [None] * len(score.others), strict=True)
     return {
-        **named_score(score),
+        **_counted(score),
         "rank": score.rank,
         "sharing": score.sharing,
         "low": between and named(between.low),
         "high": between and named(between.high),
-        "samples": row.samples,
-        "errored": row.errored,
-        "abstained": row.abstained,
         "is_isolated": score.is_isolated,
         "isolation": score.isolation,
         "status": row.run.status,
@@ -198,6 +230,11 @@ def _score(board: Scoreboard, score: Score) -> dict[str, Any]:
         "mean_rank": ranks and ranks.mean,
         "median_rank": ranks and ranks.median,
     }
+
+
+def _counted(score: Score) -> dict[str, Any]:
+    row = score.evaluation
+    return {**named_score(score), "samples": row.samples, "errored": row.errored, "abstained": row.abstained, "doubts": score.doubts}
 
 
 def named_score(score: Score) -> dict[str, Any]:

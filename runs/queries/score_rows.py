@@ -13,7 +13,8 @@ _OF_RUN = ("name", "kind", "status", "agent__slug", "agent__name", "agent_versio
 _OWN = tuple(field.attname for field in Evaluation._meta.concrete_fields)
 # A run's frozen facts and parameters are most of what its row weighs; a board shows of them how the run was isolated.
 _SHOWN = (
-    *("contract__version", "contract__counts_all_samples", "subject_artifact__run_id"),
+    *(f"contract__{name}" for name in ("version", "metric", "unit", "direction", "metrics", "counts_all_samples")),
+    "subject_artifact__run_id",
     *(f"{run}__{name}" for run in ("run", "subject_artifact__run") for name in _OF_RUN),
 )
 

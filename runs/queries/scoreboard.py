@@ -19,6 +19,7 @@ from runs.models import Artifact, Evaluation, Run
 from runs.queries.mean_rank import Columns, Ranks, page_by_ranks, ranks_beside
 from runs.queries.ranking import FINITE, NO_NUMBERS, PAGE, best_first, best_keys, page_of, rows_of
 from runs.queries.reported import reported
+from runs.queries.samples import doubts_of
 from runs.queries.score_rows import with_related
 from runs.queries.seed_board import SeedBoard, seed_board
 from runs.queries.standing import counted, counts_among, how_many, standing
@@ -33,6 +34,7 @@ from workspaces.queries.registry import current_contract, find_contract
 
 FARTHEST = 1_000_000  # score from which on no page begins
 LOOKED_AT = 200  # scores from the first of which it is known how their runs were isolated: it stands in each run's frozen facts
+OLDER = 20  # scores under older versions, shown beside the board that holds now
 MOST_COLUMNS = 4  # of other metrics beside the score
 MOST_OFFERED = 24
 BY_SCORE, BY_MEAN, BY_MEDIAN = ORDERS = ("score", "mean", "median")
@@ -89,6 +91,11 @@ class Score:
         if error is None or not math.isfinite(error) or not math.isfinite(value):
             return None
         return Interval(value - NORMAL_95 * error, value + NORMAL_95 * error)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the score says and its file of samples does not."""
+        return doubts_of(self.evaluation)
 
     @property
     def made_by(self) -> Run:
@@ -169,19 +176,36 @@ class Scoreboard:
         return self.lead / self.lead_error if self.lead_error > 0 else math.inf
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A version of a contract, and the metric of it that ranks; `is_past`: it holds no more."""
+
+    contract: Contract
+    leading: Metric
+    is_past: bool
+
+
+def ranking_of(benchmark: Benchmark, *, by: str, version: int) -> Ranking | None:
+    """What `by` and `version` of a view mean; None where there is no contract. Raises NotFound."""
+    newest = current_contract(benchmark.pk)
+    if newest is None:
+        return None
+    contract = find_contract(benchmark, version) if 0 < version < newest.version else newest
+    leading = next((metric for metric in contract.all_metrics if metric.metric == by), contract.primary)
+    return Ranking(contract, leading, is_past=contract != newest)
+
+
 @one_instant()
-def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_limit: int = 20, size: int | None = None) -> Scoreboard:
+def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, size: int | None = None) -> Scoreboard:
     """The board as `view` asks for it, `size` scores of it (PAGE where nothing else is said): counts, leader and rows of one instant, also while
     scores come in or a withdrawal takes some away."""
     size = PAGE if size is None else size
     view = view or BoardView()
-    contract = newest = current_contract(benchmark.pk)
-    if contract is None:
+    asked = ranking_of(benchmark, by=view.by, version=view.version)
+    if asked is None:
         return Scoreboard(contract=None, view=view)
-    if 0 < view.version < contract.version:
-        contract, older_limit = find_contract(benchmark, view.version), 0
-    view = replace(view, version=contract.version if contract != newest else 0)
-    leading = next((metric for metric in contract.all_metrics if metric.metric == view.by), contract.primary)
+    contract, leading, is_past = asked.contract, asked.leading, asked.is_past
+    view = replace(view, version=contract.version if is_past else 0)
     offered = _offered(contract, leading, view.metrics)
     view = _settled(view, contract, leading, offered)
     columns = view.metrics or tuple(metric.metric for metric in contract.all_metrics if metric != leading)
@@ -195,7 +219,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     )  # fmt: skip
     if contract.over_seeds and not view.is_best and not view.is_single:
         together = seed_board(rows, contract, leading, columns, start=view.start, size=size)
-        return replace(known, over_seeds=together, older=_older_scores(contract, leading, older_limit))
+        return replace(known, over_seeds=together, older=_older_scores(contract, leading, is_past=is_past))
     ordinal = is_ordinal(contract)
     places: dict[str, Any] = {"ordinal": ordinal, "ranked": known.ranked, "total": known.total, **of}
     page, ranks = _page(leading, Columns(contract, view.metrics, view.lower), view, size, **places)
@@ -209,7 +233,7 @@ def scoreboard(benchmark: Benchmark, view: BoardView | None = None, *, older_lim
     return replace(
         known,
         scores=scores,
-        older=_older_scores(contract, leading, older_limit),
+        older=_older_scores(contract, leading, is_past=is_past),
         leader=leader,
         follower=_follower(leader, scores, rows, leading, ordinal=ordinal),
     )
@@ -253,11 +277,11 @@ def _isolations(direction: str, most: int, **of: Any) -> "QuerySet[Any, Any]":
     return first.values_list("run__frozen__pool__isolation")[:most]
 
 
-def _older_scores(contract: Contract, leading: Metric, limit: int) -> list[Score]:
-    if not limit:
+def _older_scores(contract: Contract, leading: Metric, *, is_past: bool) -> list[Score]:
+    if is_past:
         return []
     named = {"metric": leading.metric} if leading.metric != contract.metric else {}
-    found = kept_query.ask(_under_others, limit, benchmark=contract.benchmark_id, contract=contract.pk, **named)
+    found = kept_query.ask(_under_others, OLDER, benchmark=contract.benchmark_id, contract=contract.pk, **named)
     return [Score(rank=None, evaluation=row, is_current=False) for row in with_related(found)]
 
 

@@ -8,7 +8,7 @@ A row one of whose scores is no finite number, or beyond LARGEST, has no rank: a
 
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import fmean, median
@@ -53,6 +53,12 @@ class _WithoutSeed(Func):
     output_field = JSONField()
 
 
+def alike_words(parameters: Mapping[str, Any], telling: Container[str] = ()) -> str:
+    """Parameters as people read them, those of `telling` first."""
+    ordered = sorted(parameters.items(), key=lambda entry: (entry[0] not in telling, entry[0]))
+    return ", ".join(f"{name} {value}" for name, value in ordered) or "no parameters"
+
+
 @dataclass(frozen=True, slots=True)
 class Together:
     """Mean or median of one metric over `count` runs; `interval` and `error` (of a mean) are None where they are too few, or no numbers."""
@@ -83,8 +89,7 @@ class SeedRow:
     @property
     def words(self) -> str:
         """The parameters as people read them, those first that tell it from its neighbours."""
-        ordered = sorted(self.parameters.items(), key=lambda entry: (entry[0] not in self.telling, entry[0]))
-        return ", ".join(f"{name} {value}" for name, value in ordered) or "no parameters"
+        return alike_words(self.parameters, self.telling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,12 @@ class SeedBoard:
     @property
     def last(self) -> int:
         return self.start + len(self.rows)
+
+    @property
+    def lead_error(self) -> float | None:
+        """Standard error of the leader's lead, the two rows taken as independent; None where one of them has none."""
+        errors = [row.score.error if row is not None else None for row in (self.leader, self.follower)]
+        return math.hypot(*(error for error in errors if error is not None)) if None not in errors else None
 
 
 def seed_board(

@@ -9,15 +9,14 @@ from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from runs.admission import EVALUATE
 from runs.charts import Intervals, intervals
+from runs.queries.board_checks import checks_of
 from runs.queries.contract_check import checked
 from runs.queries.contract_facts import moment_of
-from runs.queries.on_holdout import on_holdout
 from runs.queries.quota import Quota, quota_of
 from runs.queries.scoreboard import BY_MEAN, BY_MEDIAN, BY_SCORE, FARTHEST, MOST_COLUMNS, BoardView, Score, Scoreboard, scoreboard
 from runs.queries.unscored import UnscoredRun
-from runs.views.benchmark_seeds import seeds_answer, seeds_cells, seeds_head, seeds_lead, seeds_words
+from runs.views.benchmark_seeds import seeds_answer, seeds_cells, seeds_head
 from workspaces.access import Kind, Permission
 from workspaces.models import Benchmark, Contract
 from workspaces.pages import PageRequest
@@ -30,7 +29,7 @@ ORDER_CHOICES = (("By score", BY_SCORE), ("By mean rank", BY_MEAN), ("By median 
 NO_NUMBER = "The score is no finite number."
 CSV_HEAD = (
     "rank", "sharing the rank", "run", "name", "score", "standard error", "95 % from", "95 % to", "samples", "errored", "abstained",
-    "agent", "agent version", "made by", "isolation", "contract", "state", "why no rank", "scored or ended at",
+    "agent", "agent version", "made by", "isolation", "contract", "state", "why no rank", "scored or ended at", "doubts",
 )  # fmt: skip
 
 
@@ -63,6 +62,7 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
             (words, address(replace(board.view, order=order, start=0)), board.view.order == order) for words, order in ORDER_CHOICES
         ],
         "address": address(board.view),
+        "over_time": address(BoardView(by=board.view.by, version=board.view.version)),
         "next_page": address(replace(board.view, start=last)) if last < total else "",
         "first": board.view.start + 1,
         "shown": last - board.view.start,
@@ -72,14 +72,15 @@ def benchmark(request: PageRequest, benchmark: str) -> HttpResponseBase:
         "sees_scores": request.rights.allows(Permission.VIEW, Kind.EVALUATION),
         "quota": None if board.is_past else _quota(request, contract),
         "answer": seeds_answer(board) if board.over_seeds else _answer(board),
-        "checks": _checks(board) if board.scores or (board.over_seeds and board.over_seeds.rows) else [],
+        "checks": checks_of(board),
         "checked": checked(contract),
     }
     return render(request, "runs/benchmark.html", context)
 
 
 def benchmark_csv(request: PageRequest, benchmark: str) -> HttpResponseBase:
-    """What the page shows of the board, row by row in its order: scores, then what has none. Over seeds it is the rows of runs alone."""
+    """What the page shows of the board, row by row in its order: scores, or over seeds the rows of runs, then what has none. Scores under older
+    versions of the contract are in none but the file of their own version."""
     found = Benchmark.objects.find(benchmark)
     board = _board(request, found)
 
@@ -212,7 +213,7 @@ def _score_cells(board: Scoreboard, score: Score) -> Sequence[Cell]:
         between and between.low, between and between.high, row.samples, row.errored,
         row.abstained, made.agent.slug,
         made.agent_version.number, made.public_id, score.isolation, row.contract.version, row.run.status,
-        "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(),
+        "" if score.rank is not None else NO_NUMBER, row.created_at.isoformat(), " ".join(score.doubts),
         *_other_cells(score, has_ranks=bool(board.view.metrics)),
     )  # fmt: skip
 
@@ -231,7 +232,7 @@ def _unscored_cells(board: Scoreboard, row: UnscoredRun) -> Sequence[Cell]:
     return (
         None, None, run.public_id, run.name, None, None, None, None, None, None, None,
         run.agent.slug, run.agent_version.number, run.public_id, run.isolation,
-        board.contract.version if board.contract is not None else None, run.status, row.reason, ended,
+        board.contract.version if board.contract is not None else None, run.status, row.reason, ended, None,
         *(None for _ in board.columns for _ in range(3 if board.view.metrics else 2)), *((None, None) if board.view.metrics else ()),
     )  # fmt: skip
 
@@ -251,56 +252,3 @@ def _answer(board: Scoreboard) -> str:
     if not board.lead:
         return f"{leader.evaluation.run.name} leads with {value}{unit}, the earliest of equal scores"
     return f"{leader.evaluation.run.name} leads with {value}{unit}, {number(board.lead, board.lead_error)} ahead"
-
-
-def _checks(board: Scoreboard) -> list[dict[str, str]]:
-    """What speaks for and against the order of the first two."""
-    assert board.contract is not None
-    leader = board.leader
-    times = seeds_lead(board) if board.over_seeds else board.lead_in_errors
-    return [
-        _measured_on(board, board.contract),
-        {
-            "name": "The lead is larger than chance",
-            "verdict": "unknown" if times is None else "yes" if times >= 2 else "no",
-            "observed": "not known" if times is None else number(min(times, 999.0), places=1),
-            "required": "2",
-            "line": seeds_words(board) if board.over_seeds and times is None else _error_words(leader, times),
-        },
-        {
-            "name": "Runs were isolated",
-            "verdict": "no" if board.bare else "yes",
-            "observed": f"{board.looked_at - board.bare} of {'the first ' if board.looked_at < board.ranked else ''}{board.looked_at:,}",
-            "required": "",
-            "line": board.contract.accepts_no_isolation_reason or "A run without isolation can read what else lies on its machine.",
-        },
-    ]
-
-
-def _measured_on(board: Scoreboard, contract: Contract) -> dict[str, str]:
-    """Whether who leads was measured on the contract's holdout: over seeds each of the scores that make the row."""
-    holdout, leader = contract.holdout, board.leader
-    row = board.over_seeds.leader if board.over_seeds else None
-    scores = row.scores if row is not None else (leader.evaluation.pk,) if leader is not None else ()
-    if holdout is None:
-        verdict, observed = "unknown", "not here" if contract.names_holdout else "none named"
-        what = "The contract's holdout is not in this workspace" if contract.names_holdout else "The contract names no holdout"
-        line = f"{what}, so nothing says that the runs had not seen the data."
-    else:
-        others = len(scores) - len(on_holdout(scores)) if scores else 0
-        verdict, observed = "no" if others else "yes" if scores else "unknown", f"version {holdout.number}"
-        line = holdout.dataset.name if scores else "Who leads is told on the first page."
-        if others and leader is not None:
-            is_own = leader.evaluation.run.kind != EVALUATE
-            line = f"{leader.evaluation.run.name} {'reported its score itself' if is_own else f'did not read {holdout.label}'}."
-        elif others:
-            line = f"Of the scores that lead {others:,} of {len(scores):,} come from runs that did not evaluate on {holdout.label}."
-    return {"name": "Measured on a frozen holdout", "verdict": verdict, "observed": observed, "required": "", "line": line}
-
-
-def _error_words(leader: Score | None, times: float | None) -> str:
-    if times is not None:
-        return "In standard errors of the difference; under 2 it may be chance."
-    if leader is not None and leader.evaluation.standard_error is None:
-        return "The leader reported no standard error."
-    return "It takes two scores with a standard error each."

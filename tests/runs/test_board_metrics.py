@@ -238,3 +238,28 @@ def test_a_row_over_seeds_tells_what_was_measured_of_the_same_artifact(laborator
     found = board().over_seeds
     assert found is not None
     assert [(row.score.value, row.others[0].value) for row in found.rows] == [(0.9, 9.0), (0.8, None), (0.7, 7.0)]
+
+
+def test_files_over_seeds_hold_the_runs_without_a_score_and_the_api_what_the_cards_say(laboratory: Laboratory) -> None:
+    score(laboratory, "before", accuracy=0.4)
+    publish(laboratory, over_seeds="mean", metrics=(Metric("seconds", "s", "minimize"),))
+    for seed in (1, 2):
+        score(laboratory, f"a{seed}", rate=1, seed=seed, accuracy=0.8)
+    failed = finish(launch(laboratory, name="failed", seed=3, parameters={"rate": 2}), code=1)
+    client = signed_in(laboratory.owner)
+    page = client.get(PAGE).content.decode()
+    first, last = csv_rows(client)
+    assert (first["rank"], first["run"], first["state"]) == ("1", "", "")
+    assert (last["rank"], last["accuracy, mean"], last["parameters"]) == ("", "", "rate 2")
+    assert (last["run"], last["name"], last["state"]) == (failed.public_id, "failed", "failed")
+    assert last["why no score"] == "The program ended with exit code 1." and last["why no score"] in page
+    answer = client.get(API).json()
+    assert [item["run_name"] for item in answer["unscored"]] == ["failed"]
+    assert [(item["run_name"], item["contract_version"], item["value"]) for item in answer["older"]] == [("before", 1, 0.4)]
+    assert [check["name"] for check in answer["checks"]] == [
+        "Measured on a frozen holdout", "The lead is larger than chance", "Runs were isolated",
+    ]  # fmt: skip
+    assert all(check["line"] in page for check in answer["checks"])
+    assert (answer["checks"][1]["verdict"], answer["checks"][1]["line"]) == ("unknown", "It takes two rows of two runs each.")
+    assert "the CSV of each version has its own" in page
+    assert client.get(f"{API}?contract=1").json()["older"] == []

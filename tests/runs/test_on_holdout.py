@@ -10,8 +10,8 @@ from runs.checks.eligibility import facts_of
 from runs.commands.approval import decide_approval
 from runs.eligibility import Fact, Verdict
 from runs.models import Artifact, Evaluation
+from runs.queries.board_checks import checks_of
 from runs.queries.scoreboard import scoreboard
-from runs.views.benchmark import _checks
 from tests.factories import make_member
 from tests.factories_pages import client_of, score_runs
 from tests.factories_promotions import make_candidate, propose, score_of
@@ -61,7 +61,7 @@ def measure(laboratory: Laboratory, artifact: Artifact, value: float, *datasets:
 
 
 def of_board() -> tuple[str, str]:
-    check = _checks(scoreboard(Benchmark.objects.get()))[0]
+    check = checks_of(scoreboard(Benchmark.objects.get()))[0]
     return check["verdict"], check["line"]
 
 

@@ -19,6 +19,7 @@ from workspaces.audit import Refusal
 from workspaces.commands.benchmark import publish_contract
 from workspaces.commands.dataset import create_dataset
 from workspaces.commands.member import add_member
+from workspaces.contract_metrics import Metric
 from workspaces.models import Benchmark
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +32,8 @@ job = json.load(open("../job.json"))["params"]
 with open("../outputs/samples.jsonl", "w") as file:
     file.write(job["content"])
 with open("../events.jsonl", "a") as lines:
-    score = {"type": "score", "benchmark": "accuracy", "metric": job.get("metric", "accuracy"), "value": 0.5, "samples": job["samples"]}
+    score = {"type": "score", "benchmark": "accuracy", "metric": job.get("metric", "accuracy"), "samples": job["samples"]}
+    score |= {"value": job.get("value", 0.5), **job.get("counts", {})}
     lines.write(json.dumps({**score, "samples_file": job.get("file", "outputs/samples.jsonl")}) + "\\n")
 """
 
@@ -52,7 +54,7 @@ def results(*scores: float) -> str:
     return lines(*({"id": f"s{number}", "truth": 1, "output": score, "score": score} for number, score in enumerate(scores)))
 
 
-def judged(laboratory: Laboratory, content: str, *, samples: int, **more: str) -> Evaluation:
+def judged(laboratory: Laboratory, content: str, *, samples: int, **more: Any) -> Evaluation:
     with laboratory.opened():
         run = launch(laboratory, agent="judge", gpu_ms=HOUR, parameters={"content": content, "samples": samples, **more})
     ended = drive(laboratory, run)
@@ -80,7 +82,7 @@ def test_a_run_leaves_its_samples_and_the_page_shows_them(laboratory: Laboratory
     }  # fmt: skip
     client = client_of(laboratory.owner)
     page = read(client, f"{evaluation.public_id}/")
-    assert "3 samples, mean score 0.5" in page
+    assert "3 samples, mean score 0.5000 of the 2 that were scored" in page
     assert "notice-attention" not in page
     table = read(client, f"{evaluation.public_id}/samples/")
     assert all(name in table for name in ("first", "second", "third"))
@@ -163,14 +165,54 @@ def test_two_are_held_against_each_other_sample_by_sample(laboratory: Laboratory
     assert "Worse</span> by 0.25" in read(client, f"{worse.public_id}/compare/", against=better.public_id)
 
 
-def test_where_lower_is_better_the_gain_is_turned(laboratory: Laboratory) -> None:
+def publish(laboratory: Laboratory, direction: str = "maximize", **parts: Any) -> None:
     with laboratory.opened():
-        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction="minimize")
-    low, high = judged(laboratory, results(*[0.1] * 30), samples=30), judged(laboratory, results(*[0.4] * 30), samples=30)
+        publish_contract(actor=laboratory.owner, benchmark=Benchmark.objects.get(), metric="accuracy", direction=direction, **parts)
+
+
+def test_the_mean_counts_every_sample_where_the_contract_says_so_and_doubts_are_shown(laboratory: Laboratory) -> None:
+    content = results(*[1.0] * 9) + lines({"id": "e", "status": "errored"})
+    publish(laboratory, counts_all_samples=True)
+    left_out = judged(laboratory, content, samples=10, value=1.0)
+    client = client_of(laboratory.owner)
+    words = "The score is the mean of the 9 samples that were scored; over all, as the contract counts, it is 0.9."
+    silent = "The score does not say how many samples errored; in the file there are 1, and the contract counts all."
+    page = read(client, f"{left_out.public_id}/")
+    assert "10 samples, mean score 0.9000 over all of them, as the contract counts" in page
+    assert words in page and silent in page
+    told = client.get(f"{API}/evaluations/{left_out.public_id}").json()["samples_file"]
+    assert (told["mean_score"], told["scored"], told["samples"], told["doubts"]) == (0.9, 9, 10, [silent, words])
+
+    def board() -> tuple[str, Any]:
+        found = client.get(f"{API}/benchmarks/accuracy/scoreboard").json()
+        return client.get(f"{HERE}/benchmarks/accuracy/").content.decode(), found
+
+    page, answer = board()
+    assert "its samples say otherwise" in page and words in page
+    assert [item["doubts"] for item in answer["items"]] == [[silent, words]]
+    assert b"over all, as the contract counts" in b"".join(client.get(f"{HERE}/benchmarks/accuracy/csv/"))
+    (check,) = [check for check in answer["checks"] if check["name"] == "Its file of samples says the same"]
+    assert (check["verdict"], check["observed"], check["line"]) == ("no", "2 doubts", silent)
+    publish(laboratory, counts_all_samples=True, over_seeds="mean")
+    judged(laboratory, content, samples=10, value=0.9, counts={"errored": 1})
+    page, answer = board()
+    assert "Its file of samples says the same" in page
+    assert answer["checks"][-1]["verdict"] == "yes"
+    assert [(item["value"], item["contract_version"], item["doubts"]) for item in answer["older"]] == [(1.0, 2, [silent, words])]
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "loss"])
+def test_where_lower_is_better_the_gain_is_turned(laboratory: Laboratory, metric: str) -> None:
+    if metric == "loss":
+        publish(laboratory, metrics=(Metric("loss", "", "minimize"),))
+    else:
+        publish(laboratory, "minimize")
+    low = judged(laboratory, results(*[0.1] * 30), samples=30, metric=metric)
+    high = judged(laboratory, results(*[0.4] * 30), samples=30, metric=metric)
     client = client_of(laboratory.owner)
     found = client.get(f"{API}/evaluations/{low.public_id}/comparison", {"against": high.public_id}).json()
     assert found["gain"] == pytest.approx(0.3)
-    errored = judged(laboratory, lines({"id": "s0", "status": "errored"}, {"id": "s1", "score": 1}), samples=2)
+    errored = judged(laboratory, lines({"id": "s0", "status": "errored"}, {"id": "s1", "score": 1}), samples=2, metric=metric)
     told = client.get(f"{API}/evaluations/{errored.public_id}/comparison", {"against": high.public_id}).json()
     assert (told["gain"], told["refusal"]) == (None, "1 sample has no score, and lower is better: nothing says what they count.")
 
