@@ -14,9 +14,9 @@ from runs.api.scoreboard_shapes import ScoreboardOut, named_score, scoreboard_of
 from runs.models import Artifact
 from runs.queries.arena import arena
 from runs.queries.head_to_head import MOST_ELO, RATES, Question, head_to_head
-from runs.queries.over_time import steps_page
+from runs.queries.over_time import note_of, steps_page
 from runs.queries.quota import quota_of
-from runs.queries.scoreboard import MOST_COLUMNS, BoardView, scoreboard
+from runs.queries.scoreboard import MOST_COLUMNS, BoardView, ranking_of, scoreboard
 from workspaces.access import Kind, Permission
 from workspaces.api.door import ApiRequest, Routes
 from workspaces.api.registry_shapes import Cursor, Size
@@ -31,6 +31,8 @@ routes = Routes("benchmarks")
 Place = Annotated[str, Query(pattern=r"^[0-9]{0,6}$")]  # how many scores of the board stand before the first
 Elo = Annotated[float, Field(ge=-MOST_ELO, le=MOST_ELO)]
 ErrorRate = Annotated[float, Field(ge=RATES[0], le=RATES[1])]
+RankedBy = Annotated[str, Query(max_length=250)]
+Version = Annotated[int, Query(ge=0, lt=10**7)]  # of the contract
 Metrics = Annotated[tuple[Annotated[str, Field(max_length=250)], ...], Query(max_length=MOST_COLUMNS)]
 
 
@@ -117,6 +119,9 @@ class CourseOut(Schema):
     benchmark_id: str
     contract_version: int | None
     metric: str | None
+    unit: str | None
+    direction: Literal["maximize", "minimize"] | None
+    note: str = Field(description="That these are single scores, where the board ranks over seeds; else empty.")
     items: list[BestOut]
     next: str | None
 
@@ -143,9 +148,9 @@ def get_scoreboard(
     metric: Metrics = (),
     lower: Metrics = (),
     rows: Literal["", "all", "best"] = "",
-    by: Annotated[str, Query(max_length=250)] = "",
+    by: RankedBy = "",
     order: Literal["score", "mean", "median"] = "score",
-    contract: Annotated[int, Query(ge=0, lt=10**7)] = 0,
+    contract: Version = 0,
     cursor: Place = "",
     limit: Size = settings.API_PAGE_SIZE,
 ) -> dict[str, Any]:
@@ -169,7 +174,7 @@ def get_scoreboard(
         by=by,
         version=contract,
     )
-    board = scoreboard(found, view, older_limit=0, size=limit)
+    board = scoreboard(found, view, size=limit)
     return scoreboard_of(found.public_id, board)
 
 
@@ -261,15 +266,25 @@ def get_sequential(
 
 
 @routes.get("/benchmarks/{benchmark}/over-time", needs=Permission.VIEW, kind=Kind.EVALUATION, response=CourseOut)
-def get_over_time(request: ApiRequest, benchmark: str, cursor: Cursor = "", limit: Size = settings.API_PAGE_SIZE) -> dict[str, Any]:
-    """How the best score under the contract that holds now came about: each that was better than all before it."""
+def get_over_time(
+    request: ApiRequest,
+    benchmark: str,
+    by: RankedBy = "",
+    contract: Version = 0,
+    cursor: Cursor = "",
+    limit: Size = settings.API_PAGE_SIZE,
+) -> dict[str, Any]:
+    """How the best score came about: each that was better than all before it. `by` and `contract` ask as they do of the scoreboard."""
     found = Benchmark.objects.find(benchmark)
-    contract = current_contract(found.pk)
-    page = steps_page(contract, cursor=cursor, size=limit)
+    ranking = ranking_of(found, by=by, version=contract)
+    page = steps_page(ranking, cursor=cursor, size=limit)
     return {
         "benchmark_id": found.public_id,
-        "contract_version": contract and contract.version,
-        "metric": contract and contract.metric,
+        "contract_version": ranking and ranking.contract.version,
+        "metric": ranking and ranking.leading.metric,
+        "unit": ranking and ranking.leading.unit,
+        "direction": ranking and ranking.leading.direction,
+        "note": note_of(ranking),
         "items": [{**named_score(step.score), "by": named(step.by)} for step in page.items],
         "next": page.next,
     }

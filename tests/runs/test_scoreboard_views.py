@@ -347,7 +347,7 @@ def test_a_version_that_holds_no_more_has_its_own_board(laboratory: Laboratory, 
         assert (names(board(version=version)), board(version=version).is_past) == ([(1, "new")], False)
     page = text_of(client, f"{PAGE}?contract=1")
     assert "high leads with" in page and "contract version 1, <strong>which holds no more</strong>" in page
-    assert "over-time" not in page and "over-time" in text_of(client), "the course is of the contract that holds"
+    assert "over-time/?contract=1" in page and 'over-time/?"' in text_of(client), "the course is of the contract that is looked at"
     assert '<a href="?">Version 2</a>' in page and "Version 1, shown here" in page
     assert 'href="?contract=1">Version 1</a>' in text_of(client)
     assert [(row["name"], row["contract"]) for row in file_of(client, "?contract=1")] == [("high", "1"), ("low", "1")]
