@@ -63,9 +63,17 @@ def _without_mark(content: bytes) -> bytes:
 
 def counter_for(path: str, *, has_header: bool) -> RecordCount | None:
     """A counter for files whose records can be told from their bytes; by the ending of the name."""
-    ending = path.rpartition(".")[2].lower()
-    if ending in ("csv", "tsv"):
+    if may_have_header(path):
         return RecordCount(quotes=True, has_header=has_header)
-    if ending in ("jsonl", "ndjson"):
+    if _ending(path) in ("jsonl", "ndjson"):
         return RecordCount(quotes=False, has_header=False)
     return None
+
+
+def may_have_header(path: str) -> bool:
+    """Whether the first row of such a file may be the names of its columns."""
+    return _ending(path) in ("csv", "tsv")
+
+
+def _ending(path: str) -> str:
+    return path.rpartition(".")[2].lower()

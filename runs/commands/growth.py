@@ -1,4 +1,8 @@
-"""What a run has made for live datasets, as it said in `dataset` lines: part of the command that ends the run."""
+"""What a run has made for live datasets, as it said in `dataset` lines: part of the command that ends the run.
+
+How many records a piece holds is counted where that can be told from its bytes, while they are collected: by a run's word windows would be cut late,
+and growth that is too fast would raise no flag. Of other files the run's word is kept, and said to be that.
+"""
 
 from typing import Any
 
@@ -6,13 +10,14 @@ from django.db.models import QuerySet
 
 from runs import queue
 from runs.commands.harvest import set_apart
-from runs.models import Artifact, Attempt, Run, RunLine
+from runs.models import Artifact, Attempt, KeptFile, Run, RunLine
 from runs.queries.egress import strictest_read_by
 from workspaces import kept_query, scope
 from workspaces.audit import Draft
 from workspaces.commands.egress import tighten
 from workspaces.commands.live_dataset import Piece, grow
 from workspaces.models import Dataset, DatasetPiece, NotFound
+from workspaces.records import may_have_header
 
 MAX_PIECES = 100  # of one run
 SHOWN = 20
@@ -28,6 +33,8 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
     apart = {path: set_apart(path, attempt.number) for _, path in said}  # where it stands if its path was taken before
     rows = Artifact.objects.filter(run=run, deleted_at=None, path__in=[*apart, *apart.values()]).select_related("blob")
     kept = {row.path: row for row in rows}
+    counted = {(row.path, row.sha256): row.rows for row in kept_query.rows(KeptFile, attempt=attempt, rows__isnull=False)}
+    otherwise: dict[str, list[int]] = {}
     pieces: dict[str, list[Piece]] = {}
     missed: list[str] = []
     for (name, path), body in said.items():
@@ -35,7 +42,13 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         if made is None or not made.blob.bytes:
             missed.append(f"{path[:80]}: no such output, or an empty one")
         else:
-            pieces.setdefault(name, []).append(Piece(path=path, blob=made.blob, records=_count(body), artifact_id=made.pk))
+            told, counts = _count(body), counted.get((path, made.blob.sha256))
+            records = told if counts is None else _records(path, counts, told)
+            if records != told and body.get("records") is not None:
+                otherwise[path[:80]] = [told, records]
+            pieces.setdefault(name, []).append(
+                Piece(path=path, blob=made.blob, records=records, is_counted=counts is not None, artifact_id=made.pk)
+            )
     live = {name: _live(name) for name in sorted(pieces)}
     if run.is_terminal:  # what was collected later, beside what was added at its end
         known = set(DatasetPiece.objects.filter(made_by_run_id=run.pk).values_list("dataset__slug", "path"))
@@ -56,6 +69,8 @@ def grow_datasets(event: Draft, run: Run, attempt: Attempt) -> None:
         )  # fmt: skip
     if "windows" in event.details:
         queue.ring("check_overlap", subject=scope.current_id())
+    if otherwise:
+        event.details["records_said_and_counted"] = dict(list(otherwise.items())[:SHOWN])
     if missed:
         event.details["not_added_to_datasets"] = missed[:SHOWN]
 
@@ -81,3 +96,9 @@ def _count(body: dict[str, Any]) -> int:
     """Records as the run says; lines that say nothing count none."""
     records = body.get("records")
     return records if isinstance(records, int) and not isinstance(records, bool) and records > 0 else 0
+
+
+def _records(path: str, rows: int, told: int) -> int:
+    """Of a table with so many rows. Whether the first of CSV is a header only its run knows: it is one, as in an upload, where the run says nothing
+    that fits."""
+    return rows if told == rows or not may_have_header(path) else max(rows - 1, 0)

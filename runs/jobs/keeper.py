@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
+from django.db.models import QuerySet
+
 from runs.commands.harvest import LACKING, MAX_PATH, OWN_PATHS, Collected, set_apart
 from runs.models import Attempt, KeptFile, RunLine, Watch
 from runs.pools.base import LEFT, READABLE, NotPlain, Pool, PoolError
@@ -13,6 +15,7 @@ from workspaces.commands.blob import room_left
 from workspaces.file_paths import shown_path
 from workspaces.models import Blob, Workspace
 from workspaces.queries.sealed import uses_of
+from workspaces.records import RecordCount, counter_for
 from workspaces.units import plural, size
 
 CHUNK = 1 << 20
@@ -46,14 +49,17 @@ class Keeper:
             [
                 kept_query.question(Workspace, pk=scope.current_id()),
                 kept_query.question(KeptFile, attempt=attempt),
-                kept_query.question(RunLine, attempt=attempt, type="artifact", order_by=("number",)),
+                kept_query.Question(_of_files, (), {"attempt": attempt.pk}),
                 uses_of(attempt.key),
             ]
         )
         self._redactor = redactor_of(attempt, uses)
         self._known = {row.path: row for row in kept}
         # What the run said of its outputs, by path. It may name a file as it stands in its folder, or below outputs/.
-        self._named: dict[str, dict[str, Any]] = {line.body["path"].removeprefix("outputs/"): line.body for line in lines}
+        self._named: dict[str, dict[str, Any]] = {
+            line.body["path"].removeprefix("outputs/"): line.body for line in lines if line.type == "artifact"
+        }
+        self._counted = {line.body["path"].removeprefix("outputs/") for line in lines if line.type == "dataset"}
         self._began = self._noted = time.monotonic()
         self._has_more = False
         self.unreadable: list[str] = []
@@ -158,17 +164,21 @@ class Keeper:
             return
         if self._has_more and time.monotonic() - self._began > TURN_SECONDS:
             raise TurnOver
-        sha256, count = store.put_stream(region, workspace, self._getting_on(pieces))
-        row, _ = KeptFile.objects.update_or_create(attempt=self._attempt, path=path, defaults={"sha256": sha256, "bytes": count})
+        counter = counter_for(path, has_header=False) if path in self._counted else None
+        sha256, count = store.put_stream(region, workspace, self._getting_on(pieces, counter))
+        found = {"sha256": sha256, "bytes": count, "rows": counter.records if counter else None}
+        row, _ = KeptFile.objects.update_or_create(attempt=self._attempt, path=path, defaults=found)
         self._known[path] = row
         self._has_more = True
 
-    def _getting_on(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def _getting_on(self, pieces: Iterable[bytes], counter: RecordCount | None) -> Iterator[bytes]:
         for piece in pieces:
             if time.monotonic() - self._noted > NOTE_SECONDS:
                 self._noted = time.monotonic()
                 if self._has_more:  # it gets on: a worker that dies now has not died in vain
                     Watch.objects.filter(attempt=self._attempt).update(collect_tries=1)
+            if counter is not None:
+                counter.feed(piece)
             yield piece
 
     def _output(self, path: str) -> Iterator[bytes]:
@@ -180,6 +190,11 @@ class Keeper:
         while piece := self._place.read(self._workspace.pk.hex, self._attempt.key, name, offset=offset, limit=CHUNK):
             offset += len(piece)
             yield piece
+
+
+def _of_files(attempt: Any) -> "QuerySet[RunLine]":
+    """What a run says of its outputs: which are artifacts, and which live datasets take."""
+    return RunLine.objects.filter(attempt=attempt, type__in=("artifact", "dataset")).order_by("number")
 
 
 def _path_of(output: str, attempt: Attempt) -> str:

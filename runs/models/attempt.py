@@ -99,6 +99,7 @@ class KeptFile(Telemetry):
     path = models.CharField(max_length=1024, help_text="of the artifact that it becomes")
     sha256 = models.CharField(max_length=64)
     bytes = models.BigIntegerField()
+    rows = models.BigIntegerField(null=True, blank=True, help_text="counted in a table that a live dataset takes; a header is one of them")
 
     class Meta(Telemetry.Meta):
         constraints = [

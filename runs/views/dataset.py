@@ -18,7 +18,7 @@ from workspaces.forms.dataset import EgressForm
 from workspaces.models import Dataset, DatasetFile
 from workspaces.pages import PageRequest, redirect
 from workspaces.queries.expected_growth import expected_of
-from workspaces.queries.growth import growth_of
+from workspaces.queries.growth import growth_of, said_in
 from workspaces.queries.preview import preview_of
 from workspaces.queries.registry import dataset_rows, files_of, find_version, versions_of
 from workspaces.queries.withdrawal import withdrawals_on
@@ -65,6 +65,7 @@ def dataset(request: PageRequest, dataset: str) -> HttpResponseBase:
         "growth_snippet": SNIPPET.replace("NAME", found.slug),
         "source_artifact": source_artifact_of(chosen) if chosen and sees_runs else None,
         "imports": imports_of(found),
+        "said_records": said_in(found) if found.window_of_id else 0,
         "makers": makers,
         "makers_count": makers_count,
         "uses": uses,

@@ -40,6 +40,7 @@ class PieceOut(Schema):
     sha256: str
     bytes: int
     records: int
+    is_counted: bool = Field(description="They were counted in the file; else they are what the run said.")
     made_by_run_id: str
     artifact_id: str | None  # of that run, whose content it is
     window_id: str | None
@@ -80,7 +81,8 @@ def list_pieces(request: ApiRequest, dataset: str, cursor: Cursor = "", limit: S
 def _piece(piece: DatasetPiece) -> dict[str, Any]:
     return {
         "id": piece.public_id, "uuid": piece.pk, "number": piece.number, "path": piece.path, "sha256": piece.blob.sha256,
-        "bytes": piece.blob.bytes, "records": piece.records, "made_by_run_id": ids.canonical("run", None, piece.made_by_run_id),
+        "bytes": piece.blob.bytes, "records": piece.records, "is_counted": piece.is_counted,
+        "made_by_run_id": ids.canonical("run", None, piece.made_by_run_id),
         "artifact_id": ids.canonical("art", None, piece.source_artifact_id) if piece.source_artifact_id else None,
         "window_id": piece.window.public_id if piece.window else None, "created_at": piece.created_at,
     }  # fmt: skip

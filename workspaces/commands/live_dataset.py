@@ -30,6 +30,7 @@ class Piece:
     path: str
     blob: Blob
     records: int
+    is_counted: bool = False  # in the file; else they are what the run said
     artifact_id: uuid.UUID | None = None  # of the run, whose content it is
 
 
@@ -86,8 +87,8 @@ def grow(event: Draft, *, dataset: Dataset, pieces: Sequence[Piece], run_id: uui
     fresh = [piece for piece in pieces if piece.path not in known]
     rows = [
         DatasetPiece(
-            dataset=dataset, number=last + place, path=piece.path, blob=piece.blob, records=min(piece.records, MOST_RECORDS), made_by_run_id=run_id,
-            source_artifact_id=piece.artifact_id,
+            dataset=dataset, number=last + place, path=piece.path, blob=piece.blob,
+            records=min(piece.records, MOST_RECORDS), is_counted=piece.is_counted, made_by_run_id=run_id, source_artifact_id=piece.artifact_id,
         )
         for place, piece in enumerate(fresh, start=1)
     ]  # fmt: skip

@@ -139,6 +139,7 @@ class DatasetPiece(Owned):
     path = models.CharField(max_length=1024)
     blob = owned_key("workspaces.Blob")
     records = models.BigIntegerField()
+    is_counted = models.BooleanField(default=False, help_text="records were counted in the file, and are not what the run said")
     made_by_run_id = models.UUIDField()
     source_artifact_id = models.UUIDField(null=True, blank=True, help_text="the run's artifact whose content it is")
     window = owned_key("workspaces.Dataset", null=True, related_name="window_pieces")

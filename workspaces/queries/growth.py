@@ -21,13 +21,16 @@ class WindowRow:
     records: int
     created_at: datetime
     runs: int
+    said: int  # of the records, those that nobody counted: as its runs said
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`days` are (local day, records added), the last `DAYS_SHOWN` without a gap; `waiting_records` are what the next window can hold."""
+    """`days` are (local day, records added), the last `DAYS_SHOWN` without a gap; `waiting_records` are what the next window can hold.
+    `said_records` are those of the total that nobody counted: as runs said."""
 
     total_records: int
+    said_records: int
     total_pieces: int
     waiting_records: int
     waiting_pieces: int
@@ -67,20 +70,28 @@ def waiting_of(dataset: Dataset) -> tuple[int, int]:
     return found["records"] or 0, found["pieces"]
 
 
+def said_in(window: Dataset) -> int:
+    """Of the records of a window, those that nobody counted: as its runs said."""
+    return DatasetPiece.objects.filter(window=window, is_counted=False).aggregate(said=Sum("records"))["said"] or 0
+
+
 def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
     """Growth of one live dataset by the days of `zone`, an IANA name."""
     pieces = DatasetPiece.objects.filter(dataset=dataset)
-    sums = pieces.aggregate(records=Sum("records"), pieces=Count("pk"))
+    sums = pieces.aggregate(said=Sum("records", filter=Q(is_counted=False)), records=Sum("records"), pieces=Count("pk"))
     waiting_records, waiting_pieces = waiting_of(dataset)
     clock = clock_of(zone)
     first = today - timedelta(days=DAYS_SHOWN - 1)
     rows = pieces.filter(created_at__gte=first_instant(first, clock)).annotate(day=TruncDate("created_at", tzinfo=clock))
     by_day = dict(rows.values_list("day").annotate(Sum("records")))
     windows = dataset.windows.annotate(
-        records=Sum("window_pieces__records"), runs=Count("window_pieces__made_by_run_id", distinct=True)
+        records=Sum("window_pieces__records"),
+        runs=Count("window_pieces__made_by_run_id", distinct=True),
+        said=Sum("window_pieces__records", filter=Q(window_pieces__is_counted=False)),
     ).order_by("-window_number")[:WINDOWS_SHOWN]
     return Growth(
         total_records=sums["records"] or 0,
+        said_records=sums["said"] or 0,
         total_pieces=sums["pieces"] or 0,
         waiting_records=waiting_records,
         waiting_pieces=waiting_pieces,
@@ -88,7 +99,7 @@ def growth_of(dataset: Dataset, *, zone: str, today: date) -> Growth:
         windows=tuple(
             WindowRow(
                 dataset=window, number=window.window_number or 0, records=getattr(window, "records") or 0,
-                created_at=window.created_at, runs=getattr(window, "runs"),
+                created_at=window.created_at, runs=getattr(window, "runs"), said=getattr(window, "said") or 0,
             )
             for window in windows
         ),
