@@ -27,6 +27,7 @@ LONGEST_SECONDS, LEAST_SECONDS = 300.0, 1.0
 SERVERS = {"valkey": "valkey-server", "postgresql": "postgres"}
 OLD_SECONDS = 60  # a server that falls in its first minute is taken for one that cannot stay up
 LAUNCHER = "launcher"
+SLOWLY = {"epochs": 6, "seconds_per_epoch": 6}  # so that all of them are killed before it ends
 
 
 def main(every: float, pools: tuple[str, ...]) -> int:
@@ -100,7 +101,11 @@ def swept(
     with laboratory.opened():
         for pool in pools:
             request = LaunchRequest(
-                benchmark=plan.FAST_LEARNING.slug, agent=plan.POLICY_RUNNER.slug, datasets=("games",), parameters=QUICK, pool=pool
+                benchmark=plan.FAST_LEARNING.slug,
+                agent=plan.POLICY_RUNNER.slug,
+                datasets=("games",),
+                parameters={**QUICK, **SLOWLY},
+                pool=pool,
             )
             create_sweep(actor=laboratory.owner, name=f"{name}-{pool}", space=SPACE, request=request)
     while True:
