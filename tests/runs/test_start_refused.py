@@ -63,11 +63,9 @@ Fault = Callable[[pytest.MonkeyPatch], AbstractContextManager[None]]
 
 @contextmanager
 def away(patched: pytest.MonkeyPatch) -> Iterator[None]:
-    """The disk of the store is not mounted."""
-    region = Path(str(settings.LABSITE_REGIONS["local"]))
-    region.rename(region.with_name("away"))
+    """The disk of the store is not mounted. (Its folder is not moved: tests of another process work in it.)"""
+    patched.setattr(settings, "LABSITE_REGIONS", {**settings.LABSITE_REGIONS, "local": settings.LABSITE_HOME / "not-mounted"})
     yield
-    region.with_name("away").rename(region)
 
 
 @contextmanager
