@@ -30,6 +30,9 @@ def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:
     page.get_by_label("Budget").fill(hours)
     page.get_by_label("Why").fill(reason)
     page.get_by_label("Why").press("Tab")
+    # The form is put in anew with each answer, and a click that it comes in between is lost.
+    page.wait_for_timeout(300)
+    page.locator(".htmx-request").wait_for(state="detached")
     visitor.reads("Reserved now, at most")
     visitor.reads(f"{float(hours):.2f} GPU-hours")
 
