@@ -12,9 +12,9 @@ from runs.calibration import expected_calibration_error
 from runs.checks.candidate import Candidate, beside_holdout, newest_score
 from runs.models import Artifact, Evaluation
 from runs.policy.measured import BINS, key_of
-from runs.queries.arena import MOST_FILES, files_of
+from runs.queries.arena import games_between
 from runs.queries.lineage_edges import NodeKind
-from runs.queries.pairs import LOST, pairs_of
+from runs.queries.pairs import LOST
 from runs.queries.samples import compare, samples_of
 from runs.sample_results import Sample, Status
 from workspaces.models import Agent, Benchmark, Contract, NotFound
@@ -130,8 +130,7 @@ def _newest_of(agent: Agent, candidate: Candidate, contract: Contract) -> Evalua
 
 
 def _games(candidate: Candidate) -> dict[str, Any]:
-    """Pairs of games between the two that the arena counts, by the candidate's points, in the order in which their runs ended: the first bound that
-    is passed decides, so that the last ones are cut. Labsite gave these runs both files: who played is not the run's word."""
+    """Pairs of games between the two, by the candidate's points. Labsite gave these runs both files: who played is not the run's word."""
     if candidate.standing is None:
         return {"is_first": True}
     against = _title(candidate.standing.artifact)
@@ -141,15 +140,14 @@ def _games(candidate: Candidate) -> dict[str, Any]:
             "batches": [],
             "refusal": f"{candidate.benchmark.name} has no contract yet, under which games would count.",
         }
-    mine, other = candidate.artifact.blob.sha256, candidate.standing.artifact.blob.sha256
-    counted = files_of(candidate.contract, mine, other).exclude(run=candidate.run) if mine != other else Artifact.objects.none()
-    files = list(counted.order_by("run__ended_at", "run")[: MOST_FILES + 1])
+    mine, other = candidate.artifact, candidate.standing.artifact
+    games, is_cut = games_between(candidate.contract, mine, other, but=candidate.run)
     batches = [
-        {"run": file.run.public_id, "label": file.run.name, "sha256": file.blob.sha256, "pairs": pairs}
-        for file in files[:MOST_FILES]
-        if (pairs := pairs_of(file, mine, other)) is not None
+        {"run": one.file.run.public_id, "label": one.file.run.name, "sha256": one.file.blob.sha256, "pairs": list(one.pairs)}
+        for one in games
     ]
-    return {"against": against, "candidate": mine, "champion": other, "batches": batches, "is_cut": len(files) > MOST_FILES}
+    hashes = {"candidate": mine.blob.sha256, "champion": other.blob.sha256}
+    return {"against": against, **hashes, "batches": batches, "is_cut": is_cut}
 
 
 def _title(artifact: Artifact) -> str:

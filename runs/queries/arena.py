@@ -15,7 +15,7 @@ from runs.bradley_terry import Met, Rating, connected, rate
 from runs.lifecycle import RunStatus
 from runs.models import Artifact, Run, RunInput
 from runs.queries.contract_facts import evaluator_hash
-from runs.queries.pairs import PAIRS_KIND, matches_in
+from runs.queries.pairs import PAIRS_KIND, matches_in, pairs_of
 from runs.queries.standing import standing
 from workspaces.models import Benchmark, Contract
 from workspaces.queries.registry import current_contract
@@ -125,6 +125,26 @@ def files_of(contract: Contract, *given: str) -> "QuerySet[Artifact]":
     rows = Artifact.objects.filter(run__in=runs, kind=PAIRS_KIND, deleted_at=None).exclude(pk__in=marked("artifact"))
     newest = rows.order_by("run", "-created_at", "-pk").distinct("run").values("pk")
     return Artifact.objects.filter(pk__in=newest).select_related("blob", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`pairs`: how often the first had 0, 1/2, 1, 3/2 and 2 points of a pair in the run that left this file."""
+
+    file: Artifact
+    pairs: tuple[int, ...]
+
+
+def games_between(contract: Contract, first: Artifact, second: Artifact, *, but: Run | None = None) -> tuple[list[Batch], bool]:
+    """Games of two that the arena counts, in the order in which their runs ended, and whether there are more: of a sequential test the first bound
+    that is passed decides, so that the last are cut. None of one content with itself, nor those of the run `but`. Reads up to MOST_FILES files."""
+    mine, other = first.blob.sha256, second.blob.sha256
+    counted = files_of(contract, mine, other) if mine != other else Artifact.objects.none()
+    if but is not None:
+        counted = counted.exclude(run=but)
+    files = list(counted.order_by("run__ended_at", "run")[: MOST_FILES + 1])
+    read = ((file, pairs_of(file, mine, other)) for file in files[:MOST_FILES])
+    return [Batch(file, tuple(pairs)) for file, pairs in read if pairs is not None], len(files) > MOST_FILES
 
 
 def _given() -> "QuerySet[RunInput]":

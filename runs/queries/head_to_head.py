@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from runs.models import Artifact, Run
 from runs.policy.sequential import Answer, course
-from runs.queries.arena import MOST_FILES, files_of
-from runs.queries.pairs import pairs_of
+from runs.queries.arena import games_between
 from workspaces.audit import Refusal
 from workspaces.models import Contract
 
@@ -54,16 +53,14 @@ class HeadToHead:
 
 
 def head_to_head(contract: Contract, first: Artifact, second: Artifact, question: Question) -> HeadToHead:
-    """Reads up to MOST_FILES files from the store. Raises Refusal where it is no question."""
-    mine, other = first.blob.sha256, second.blob.sha256
-    if mine == other:
+    """Reads files from the store. Raises Refusal where it is no question."""
+    if first.blob.sha256 == second.blob.sha256:
         raise Refusal("These two are the same content; nothing is stronger than itself.", field="second")
     if question.elo0 >= question.elo1:
         raise Refusal(f"H1 must be more Elo than H0, and {question.elo1:g} is not more than {question.elo0:g}.", field="elo1")
-    files = list(files_of(contract, mine, other).order_by("run__ended_at", "run")[: MOST_FILES + 1])
-    found = [(file.run, tuple(pairs)) for file in files[:MOST_FILES] if (pairs := pairs_of(file, mine, other)) is not None]
-    before, *after = course((pairs for _, pairs in found), question.elo0, question.elo1, question.alpha, question.beta)
+    found, is_cut = games_between(contract, first, second)
+    before, *after = course((batch.pairs for batch in found), question.elo0, question.elo1, question.alpha, question.beta)
     said = after[-1] if after else before
     told = [*after, *([None] * (len(found) - len(after)))]
-    played = [Played(run, pairs, answer) for (run, pairs), answer in zip(found, told, strict=True)]
-    return HeadToHead(first, second, question, played, said, is_cut=len(files) > MOST_FILES and not said.accepted)
+    played = [Played(batch.file.run, batch.pairs, answer) for batch, answer in zip(found, told, strict=True)]
+    return HeadToHead(first, second, question, played, said, is_cut=is_cut and not said.accepted)

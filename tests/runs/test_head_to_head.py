@@ -164,8 +164,7 @@ def test_a_gate_counts_the_games_that_the_arena_counts_and_the_first_bound_holds
     verdict, words = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
     assert (verdict, "No run that is scored under the contract has played" in words) == ("unknown", True), words
 
-    for path in ("runs.checks.gate_samples.MOST_FILES", "runs.queries.head_to_head.MOST_FILES"):
-        monkeypatch.setattr(path, 2)
+    monkeypatch.setattr("runs.queries.arena.MOST_FILES", 2)
     played(laboratory, [one, champion], (one, champion, [0, 0, 4, 1, 1]))
     played(laboratory, [one, champion], (one, champion, [0, 0, 5, 20, 20]))
     accepted = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
@@ -175,7 +174,6 @@ def test_a_gate_counts_the_games_that_the_arena_counts_and_the_first_bound_holds
     told = asked(client_of(laboratory.owner), laboratory, one, champion, elo1="100")[1]
     assert (told["accepted"], told["pairs"]) == ("H1", 51)
 
-    for path in ("runs.checks.gate_samples.MOST_FILES", "runs.queries.head_to_head.MOST_FILES"):
-        monkeypatch.setattr(path, 1)
+    monkeypatch.setattr("runs.queries.arena.MOST_FILES", 1)
     verdict, words = asked_of(laboratory, newest, ELO)[1]["elo_sequential"]
     assert (verdict, "these are all that are read" in words) == ("unknown", True)
