@@ -12,8 +12,9 @@ from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
 from runs.api.scoreboard_shapes import ScoreboardOut, named_score, scoreboard_of
 from runs.models import Artifact
+from runs.policy.sequential import LEAST_RATE, MOST_ELO, MOST_RATE
 from runs.queries.arena import arena
-from runs.queries.head_to_head import MOST_ELO, RATES, Question, head_to_head
+from runs.queries.head_to_head import USUAL, Question, head_to_head
 from runs.queries.over_time import note_of, steps_page
 from runs.queries.quota import quota_of
 from runs.queries.scoreboard import MOST_COLUMNS, BoardView, ranking_of, scoreboard
@@ -30,7 +31,7 @@ routes = Routes("benchmarks")
 
 Place = Annotated[str, Query(pattern=r"^[0-9]{0,6}$")]  # how many scores of the board stand before the first
 Elo = Annotated[float, Field(ge=-MOST_ELO, le=MOST_ELO)]
-ErrorRate = Annotated[float, Field(ge=RATES[0], le=RATES[1])]
+ErrorRate = Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE)]
 RankedBy = Annotated[str, Query(max_length=250)]
 Version = Annotated[int, Query(ge=0, lt=10**7)]  # of the contract
 Metrics = Annotated[tuple[Annotated[str, Field(max_length=250)], ...], Query(max_length=MOST_COLUMNS)]
@@ -221,10 +222,10 @@ def get_sequential(
     benchmark: str,
     first: str,
     second: str,
-    elo0: Elo = 0.0,
-    elo1: Elo = 50.0,
-    alpha: ErrorRate = 0.05,
-    beta: ErrorRate = 0.05,
+    elo0: Elo = USUAL.elo0,
+    elo1: Elo = USUAL.elo1,
+    alpha: ErrorRate = USUAL.alpha,
+    beta: ErrorRate = USUAL.beta,
     cursor: Cursor = "",
     limit: Size = 50,
 ) -> dict[str, Any]:

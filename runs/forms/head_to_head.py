@@ -1,15 +1,17 @@
 """Which two artifacts are held against each other, and by which sequential test."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from django import forms
 
 from runs.models import Artifact
+from runs.policy.sequential import LEAST_RATE, MOST_ELO, MOST_RATE
 from runs.queries.arena import Arena
-from runs.queries.head_to_head import MOST_ELO, RATES, Question
+from runs.queries.head_to_head import USUAL, Question
 from workspaces.models import NotFound
 
-STARTS = {"elo0": "0", "elo1": "50", "alpha": "0.05", "beta": "0.05"}
+STARTS = {name: f"{value:g}" for name, value in asdict(USUAL).items()}
 
 
 class HeadToHeadForm(forms.Form):
@@ -19,8 +21,8 @@ class HeadToHeadForm(forms.Form):
     second = forms.ChoiceField(label="stronger than")
     elo0 = forms.FloatField(label="H0, Elo", min_value=-MOST_ELO, max_value=MOST_ELO)
     elo1 = forms.FloatField(label="H1, Elo", min_value=-MOST_ELO, max_value=MOST_ELO)
-    alpha = forms.FloatField(label="Error rate α", min_value=RATES[0], max_value=RATES[1])
-    beta = forms.FloatField(label="Error rate β", min_value=RATES[0], max_value=RATES[1])
+    alpha = forms.FloatField(label="Error rate α", min_value=LEAST_RATE, max_value=MOST_RATE)
+    beta = forms.FloatField(label="Error rate β", min_value=LEAST_RATE, max_value=MOST_RATE)
 
     def __init__(self, board: Arena, asked: Mapping[str, str]) -> None:
         named = {name: _entrant(board, asked[name]) for name in ("first", "second") if name in asked}

@@ -13,13 +13,13 @@ from typing import Any
 from runs.eligibility import Link
 from runs.policy.check import NAME, Check, Seen, SeenWith
 from runs.policy.facts import Facts
-from runs.policy.sequential import answer
+from runs.policy.sequential import LEAST_RATE, MOST_ELO, MOST_RATE, answer
 from workspaces.units import number, plural
 
 BINS = (10, 15)
 SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-RATE = {"type": "number", "minimum": 0.0001, "maximum": 0.4}
-ELO = {"type": "number", "minimum": -1000, "maximum": 1000}
+RATE = {"type": "number", "minimum": LEAST_RATE, "maximum": MOST_RATE}
+ELO = {"type": "number", "minimum": -MOST_ELO, "maximum": MOST_ELO}
 
 
 def key_of(given: Mapping[str, Any]) -> str:

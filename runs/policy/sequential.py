@@ -17,6 +17,7 @@ ELO_SPREAD = 400.0
 STEPS = 200  # of bisection
 UNSEEN = 1e-3  # times that an outcome is taken to have come that never came, so that a likelihood is told from the first game on
 OUTCOMES = 5
+MOST_ELO, LEAST_RATE, MOST_RATE = 1000, 0.0001, 0.4  # that may be asked
 
 
 @dataclass(frozen=True, slots=True)

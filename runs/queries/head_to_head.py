@@ -12,8 +12,6 @@ from runs.queries.arena import games_between
 from workspaces.audit import Refusal
 from workspaces.models import Contract
 
-MOST_ELO, RATES = 1000, (0.0001, 0.4)  # as a policy's gate asks (runs/policy/measured.py)
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -24,6 +22,9 @@ class Question:
     elo1: float
     alpha: float
     beta: float
+
+
+USUAL = Question(elo0=0.0, elo1=50.0, alpha=0.05, beta=0.05)
 
 
 @dataclass(frozen=True, slots=True)
