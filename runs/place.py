@@ -44,7 +44,7 @@ class NotOurs(PoolError):
 def place_of(attempt: Attempt) -> PoolPlace:
     """The engine of an attempt's pool, with the isolation that the run was admitted on. Raises PoolError where it cannot be reached for a
     reason that is known before anybody is asked, NotOurs where it is another installation's."""
-    if not is_ours(attempt):
+    if not is_ours(attempt.key):
         raise NotOurs
     return place_in(attempt.pool, attempt.run.isolation)
 

@@ -21,6 +21,7 @@ from runs.queries.at_once import at_work
 from runs.queries.claim import is_first
 from runs.queries.hold import holds
 from runs.queries.order import TOKEN_SLACK, token_id, token_secret
+from runs.queries.ours import key_of
 from runs.queries.start import STARTS_BY, Grounds, conditions, rooms, slots_taken, with_grounds
 from runs.start import Waits
 from workspaces import ids, kept_query, kept_write, ledger, scope, standings
@@ -95,7 +96,7 @@ def start_attempt(event: Draft, *, actor: Actor, run: Run, holder: str = "") -> 
     event.about = run
     attempt_id = ids.uuid7()
     number = before[0].number + 1 if before else 1
-    attempt = Attempt(id=attempt_id, run=run, pool=pool, number=number, key=f"lab-{epoch}-{attempt_id.hex}", status=AttemptStatus.CREATED)
+    attempt = Attempt(id=attempt_id, run=run, pool=pool, number=number, key=key_of(epoch, attempt_id.hex), status=AttemptStatus.CREATED)
     writes = kept_write.Writes()
     writes.insert([attempt])
     writes.insert(_slots(pool.engine, {number for (number,) in taken}, attempt, run.slots))

@@ -1,10 +1,10 @@
 """Work that a pool has and no attempt explains: ended by an operator's decision with a reason, since nothing here ends it by itself."""
 
 from runs.models import Attempt, PoolContact
+from runs.queries.ours import is_ours
 from workspaces.access import Actor, Kind, Permission
 from workspaces.audit import Draft, Refusal, command
-from workspaces.models import Installation, Pool
-from workspaces.queries.installation import is_copy
+from workspaces.models import Pool
 from workspaces.verbs import Verb
 
 
@@ -18,7 +18,7 @@ def end_stranger(event: Draft, /, *, actor: Actor, pool: Pool, key: str, reason:
     row = PoolContact.objects.filter(pool=pool).first()
     if row is None or key not in [one["key"] for one in row.strangers] or Attempt.objects.filter(key=key).exists():
         raise Refusal(f"{pool.slug} did not list it as unknown when it was asked last; it is asked each minute.")
-    if is_copy() or not key.startswith(f"lab-{Installation.objects.get(is_current=True).epoch}-"):
+    if not is_ours(key):
         raise Refusal("It bears the name of another installation, which may have it at work; end it on the engine itself.")
     event.about = pool
     event.reason = reason[:1000]

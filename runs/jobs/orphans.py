@@ -21,6 +21,7 @@ from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt
 from runs.place import place_in, place_of
 from runs.pools.base import PoolError
+from runs.pools.scheduler import PREFIX
 from runs.queries.ours import ours
 from runs.queries.site import known_attempts
 from runs.reservation import GRACE_SECONDS
@@ -32,7 +33,7 @@ from workspaces.models import Pool
 log = structlog.get_logger(__name__)
 
 SETTLED_SECONDS = 30  # an end that is on record for so long has been seen by all who work on it
-NAMED = re.compile(r"lab-[A-Za-z0-9_-]{1,100}\Z", re.ASCII)  # as labsite names its attempts
+NAMED = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{1,100}}\Z", re.ASCII)  # as labsite names its attempts
 
 
 @job

@@ -9,9 +9,10 @@ from django.db.models.functions import Coalesce
 
 from runs.lifecycle import OPEN_ATTEMPTS
 from runs.models import Attempt, QueueItem, Watch
+from runs.queries.ours import is_of, own_epoch
 from runs.queries.pool_contact import Contact, Stranger, with_contact
 from workspaces import kept_query
-from workspaces.models import Engine, EngineSlot, Installation, Pool
+from workspaces.models import Engine, EngineSlot, Pool
 
 SHOWN = 200  # attempts of one pool
 
@@ -55,7 +56,6 @@ def pool_state(pool: Pool) -> PoolState:
     [(*contact, strangers, stranger_count, epoch, engine_taken, waiting, silent)] = kept_query.ask(
         _figures, pool=pool.pk, engine=pool.engine_id
     )
-    ours = f"lab-{epoch}-"
     return PoolState(
         pool=pool,
         engine=pool.engine,
@@ -65,7 +65,7 @@ def pool_state(pool: Pool) -> PoolState:
         waiting=waiting,
         contact=Contact(contact[0], contact[1], contact[2] or ""),
         silent=silent,
-        strangers=[Stranger(one["key"], datetime.fromisoformat(one["since"]), one["key"].startswith(ours)) for one in strangers or ()],
+        strangers=[Stranger(one["key"], datetime.fromisoformat(one["since"]), is_of(epoch, one["key"])) for one in strangers or ()],
         stranger_count=stranger_count or 0,
     )
 
@@ -85,7 +85,7 @@ def _figures(pool: Any, engine: Any) -> "QuerySet[Any, Any]":
         "silence",
         F("contacts__strangers"),
         F("contacts__stranger_count"),
-        Subquery(Installation.objects.filter(is_current=True).values("epoch")[:1]),
+        own_epoch(),
         _count(EngineSlot.objects.filter(engine=engine), "engine"),
         _count(QueueItem.objects.filter(pool=pool), "pool"),
         _count(silent, "attempt__pool"),
