@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runs.api.artifact import named
 from runs.api.schema import NAMED_FLOATS
-from runs.api.scoreboard_shapes import ScoreboardOut, named_score, scoreboard_of
+from runs.api.scoreboard_shapes import NamedScoreOut, ScoreboardOut, named_score, scoreboard_of
 from runs.models import Artifact
 from runs.policy.sequential import LEAST_RATE, MOST_ELO, MOST_RATE
 from runs.queries.arena import arena
@@ -99,19 +99,11 @@ class SequentialOut(Schema):
     next: str | None
 
 
-class BestOut(Schema):
+class BestOut(NamedScoreOut):
     """A score that was better than all before it; `by` is null for the first."""
 
-    evaluation_id: str
-    run_id: str
-    run_name: str
-    made_by_run_id: str
-    agent: str
-    agent_version: int
     value: float
-    standard_error: float | NAMED_FLOATS | None
     by: float | NAMED_FLOATS | None
-    created_at: datetime
 
 
 class CourseOut(Schema):

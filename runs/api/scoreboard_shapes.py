@@ -23,51 +23,48 @@ class MeasuredOut(Schema):
     rank: int | None
 
 
-class RankedScoreOut(Schema):
-    """`rank` is null where the score is no finite number; mean and median rank also where no metric is asked for."""
+class NamedScoreOut(Schema):
+    """Whose a score is, and how sure it is."""
 
-    rank: int | None
-    sharing: int = Field(description="How many scores share the rank.")
     evaluation_id: str
     run_id: str
     run_name: str
     made_by_run_id: str = Field(description="The run whose work was measured.")
     agent: str
     agent_version: int
-    value: float | NAMED_FLOATS
     standard_error: float | NAMED_FLOATS | None
-    low: float | NAMED_FLOATS | None = Field(description="From here to `high`: the 95 % interval, 1.96 standard errors to either side.")
-    high: float | NAMED_FLOATS | None
+    created_at: datetime
+
+
+class CountedScoreOut(NamedScoreOut):
+    """A score with the samples that it is of."""
+
+    value: float | NAMED_FLOATS
     samples: int | None = Field(description="The denominator; of them `errored` gave an error, and `abstained` were not answered.")
     errored: int | None
     abstained: int | None
+    doubts: list[str] = Field(description="What the score says and the file of its samples does not.")
+
+
+class RankedScoreOut(CountedScoreOut):
+    """`rank` is null where the score is no finite number; mean and median rank also where no metric is asked for."""
+
+    rank: int | None
+    sharing: int = Field(description="How many scores share the rank.")
+    low: float | NAMED_FLOATS | None = Field(description="From here to `high`: the 95 % interval, 1.96 standard errors to either side.")
+    high: float | NAMED_FLOATS | None
     is_isolated: bool
     isolation: str
     status: str = Field(description="Of the run that reported it.")
     metrics: list[MeasuredOut]
     mean_rank: float | None
     median_rank: float | None
-    doubts: list[str] = Field(description="What the score says and the file of its samples does not.")
-    created_at: datetime
 
 
-class OlderScoreOut(Schema):
+class OlderScoreOut(CountedScoreOut):
     """A score under a version of the contract that holds no more: comparable with none of the board."""
 
-    evaluation_id: str
-    run_id: str
-    run_name: str
-    made_by_run_id: str
-    agent: str
-    agent_version: int
     contract_version: int
-    value: float | NAMED_FLOATS
-    standard_error: float | NAMED_FLOATS | None
-    samples: int | None
-    errored: int | None
-    abstained: int | None
-    doubts: list[str]
-    created_at: datetime
 
 
 class BoardCheckOut(Schema):
