@@ -47,10 +47,6 @@ def _decision(decision: str) -> Node:
     return Node(NodeKind.DECISION, Decision.objects.find(decision).pk)
 
 
-def _person(username: str) -> Node:
-    return find_person(username)
-
-
 def _dataset(dataset: str, version: str) -> Node:
     return Node(NodeKind.DATASET_VERSION, find_version(Dataset.objects.find(dataset), version).pk)
 
@@ -136,7 +132,7 @@ FINDS: dict[str, Find] = {
     "promotion": _promotion,
     "memory": _memory,
     "decision": _decision,
-    "person": _person,
+    "person": find_person,
 }
 PAGES = {noun: _page(find) for noun, find in FINDS.items()}
 DOCUMENTS = {noun: _document(find) for noun, find in FINDS.items()}
