@@ -6,6 +6,11 @@ function follow(list, always) {
   if (list && (always || list.dataset.atEnd)) list.scrollTop = list.scrollHeight;
 }
 
+// A form that is put in anew under a pressed button would swallow the click: it waits for what the next change asks.
+let pressed = null;
+document.addEventListener("pointerdown", (event) => { pressed = event.target.closest("button"); });
+for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => setTimeout(() => { pressed = null; }));
+
 document.addEventListener("htmx:configRequest", (event) => {
   const { elt, headers, path, verb } = event.detail;
   if (verb !== "get" || !elt.matches("[data-live]")) return;
@@ -18,6 +23,10 @@ document.addEventListener("htmx:configRequest", (event) => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, requestConfig, target } = event.detail;
   if (xhr.status === 304) event.detail.shouldSwap = false;
+  if (target.contains(pressed)) {
+    event.detail.shouldSwap = false;
+    return;
+  }
   if (xhr.status === 409 || xhr.status === 422) {
     event.detail.shouldSwap = true;
     event.detail.isError = false;

@@ -11,7 +11,7 @@ from tests.browser.laboratories import PASSWORD, stepwise_laboratory, worker
 from tests.browser.visitor import Visitor
 from tests.factories import make_member
 from tests.factories_registry import make_agent_version, make_dataset_version
-from tests.factories_runs import HOUR, launch, make_laboratory
+from tests.factories_runs import HOUR, Laboratory, launch, make_laboratory
 from workspaces.commands.benchmark import publish_contract
 from workspaces.models import Benchmark
 
@@ -30,20 +30,44 @@ def fill_launch(visitor: Visitor, *, reason: str, hours: str = "0.5") -> None:
     page.get_by_label("Budget").fill(hours)
     page.get_by_label("Why").fill(reason)
     page.get_by_label("Why").press("Tab")
-    # The form is put in anew with each answer, and a click that it comes in between is lost.
-    page.wait_for_timeout(300)
-    page.locator(".htmx-request").wait_for(state="detached")
     visitor.reads("Reserved now, at most")
     visitor.reads(f"{float(hours):.2f} GPU-hours")
 
 
-def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> None:
-    laboratory = stepwise_laboratory(tmp_path / "gate")
+def with_password(laboratory: Laboratory, visit: Visit) -> Visitor:
+    """A browser for a researcher of the workspace who signs in as rosalind."""
     researcher = make_member(laboratory.workspace, "researcher", "rosalind")
     assert researcher.user
     researcher.user.set_password(PASSWORD)
     researcher.user.save()
-    visitor = visit()
+    return visit()
+
+
+def test_an_estimate_that_comes_while_the_button_is_pressed_takes_no_click_away(visit: Visit, tmp_path: Path) -> None:
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    visitor = with_password(laboratory, visit)
+    visitor.sign_in("rosalind", PASSWORD)
+    visitor.follow("Launch a run")
+    fill_launch(visitor, reason="does it learn at all")
+    page = visitor.page
+    page.get_by_label("Budget").fill("0.4")
+    launch_it = page.get_by_role("button", name="Launch", exact=True).first
+    launch_it.scroll_into_view_if_needed()
+    place = launch_it.bounding_box()
+    assert place
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.mouse.down()  # and the field that was left asks for an estimate
+    page.wait_for_timeout(200)
+    page.mouse.up()
+    visitor.reads("does it learn at all")
+    with laboratory.opened():
+        assert Run.objects.get().requested_by.username == "rosalind"
+
+
+def test_a_run_from_estimate_to_settled_cost(visit: Visit, tmp_path: Path) -> None:
+    laboratory = stepwise_laboratory(tmp_path / "gate")
+    visitor = with_password(laboratory, visit)
 
     visitor.sign_in("rosalind", PASSWORD)  # one workspace is open to her: its home is where she lands
     visitor.reads("Raise accuracy")
